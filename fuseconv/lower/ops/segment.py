@@ -17,54 +17,30 @@ from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 from fuseconv.tfl.kernel_limits import TYPES
 
 _EXTREMES = ("UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN")
+# TF ops, and the TFLite ops that they become.
+_UNSORTED = {
+    "UnsortedSegmentMax": "UNSORTED_SEGMENT_MAX", "UnsortedSegmentMin": "UNSORTED_SEGMENT_MIN",
+    "UnsortedSegmentProd": "UNSORTED_SEGMENT_PROD", "UnsortedSegmentSum": "UNSORTED_SEGMENT_SUM",
+}  # fmt: skip
+_SORTED = {name.removeprefix("Unsorted"): kind for name, kind in _UNSORTED.items()}
 
 
-@lowers
-def UnsortedSegmentSum(tfl, data, segment_ids, num_segments):
-    """UNSORTED_SEGMENT_SUM; of int64 all rows are selected and reduced for each id."""
-    return unsorted(tfl, "UNSORTED_SEGMENT_SUM", data, segment_ids, num_segments)
+@lowers(*_UNSORTED)
+def UnsortedSegment(tfl, data, segment_ids, num_segments):
+    """The op of the same name; of int64 all rows are selected and reduced for each id."""
+    return unsorted(tfl, _UNSORTED[tfl.source.type], data, segment_ids, num_segments)
 
 
-@lowers
-def UnsortedSegmentProd(tfl, data, segment_ids, num_segments):
-    """UNSORTED_SEGMENT_PROD; of int64 all rows are selected and reduced for each id."""
-    return unsorted(tfl, "UNSORTED_SEGMENT_PROD", data, segment_ids, num_segments)
-
-
-@lowers
-def UnsortedSegmentMax(tfl, data, segment_ids, num_segments):
-    """UNSORTED_SEGMENT_MAX; of int64 all rows are selected and reduced for each id."""
-    return unsorted(tfl, "UNSORTED_SEGMENT_MAX", data, segment_ids, num_segments)
-
-
-@lowers
-def UnsortedSegmentMin(tfl, data, segment_ids, num_segments):
-    """UNSORTED_SEGMENT_MIN; of int64 all rows are selected and reduced for each id."""
-    return unsorted(tfl, "UNSORTED_SEGMENT_MIN", data, segment_ids, num_segments)
-
-
-@lowers
+@lowers("SegmentSum", "SegmentProd")
 def SegmentSum(tfl, data, segment_ids):
-    """UNSORTED_SEGMENT_SUM, since SEGMENT_SUM wants every id to occur."""
-    return unsorted(tfl, "UNSORTED_SEGMENT_SUM", data, segment_ids, _count(tfl, segment_ids))
+    """The op for unsorted ids, since SEGMENT_SUM wants every id to occur."""
+    return unsorted(tfl, _SORTED[tfl.source.type], data, segment_ids, _count(tfl, segment_ids))
 
 
-@lowers
-def SegmentProd(tfl, data, segment_ids):
-    """UNSORTED_SEGMENT_PROD; of int64 all rows are selected and reduced for each id."""
-    return unsorted(tfl, "UNSORTED_SEGMENT_PROD", data, segment_ids, _count(tfl, segment_ids))
-
-
-@lowers
+@lowers("SegmentMax", "SegmentMin")
 def SegmentMax(tfl, data, segment_ids):
-    """UNSORTED_SEGMENT_MAX, and 0 for ids that do not occur."""
-    return _or_zero(tfl, "UNSORTED_SEGMENT_MAX", data, segment_ids)
-
-
-@lowers
-def SegmentMin(tfl, data, segment_ids):
-    """UNSORTED_SEGMENT_MIN, and 0 for ids that do not occur."""
-    return _or_zero(tfl, "UNSORTED_SEGMENT_MIN", data, segment_ids)
+    """The op for unsorted ids, and 0 for ids that do not occur."""
+    return _or_zero(tfl, _SORTED[tfl.source.type], data, segment_ids)
 
 
 @lowers

@@ -103,18 +103,11 @@ def TensorScatterUpdate(tfl, tensor, indices, updates):
     if count == 0:
         return tensor
     if isinstance(count, int):
-        chosen = tfl.maximum(rows.last, 0)
-        new = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
+        new = _gathered_rows(tfl, [rows.updates], tfl.maximum(rows.last, 0))
         return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)
     own = iota(tfl, shape_of(rows.tensor)[0], rows.tensor)
     chosen = tfl.select_v2(tfl.greater_equal(rows.last, 0), tfl.add(rows.last, rows.total), own)
-    new = build_legalized(
-        tfl,
-        "GATHER",
-        lambda *wide: tfl.gather(tfl.concatenation(*wide, axis=0), chosen, axis=0),
-        rows.tensor,
-        rows.updates,
-    )
+    new = _gathered_rows(tfl, [rows.tensor, rows.updates], chosen)
     return reshape(tfl, new, shape_of(tensor), tensor)
 
 
@@ -161,12 +154,8 @@ def _updated_as_known(tfl: Lowering, tensor: Value, indices: Value, updates: Val
     *outer, level = shape_of(indices)
     dims = shape_of(tensor)
     width = product(dims[int(level) :])  # type: ignore[arg-type]
-    rows = reshape(tfl, tensor, (source.size, width), tensor), reshape(tfl, updates, (product(outer), width), tensor)
-
-    def gathered(*wide: Value) -> Value:
-        return tfl.gather(tfl.concatenation(*wide, axis=0), source, axis=0)
-
-    return reshape(tfl, build_legalized(tfl, "GATHER", gathered, *rows), dims, tensor)
+    rows = [reshape(tfl, x, (count, width), tensor) for x, count in ((tensor, source.size), (updates, product(outer)))]
+    return reshape(tfl, _gathered_rows(tfl, rows, tfl.const(source)), dims, tensor)
 
 
 @lowers
@@ -248,12 +237,7 @@ def DynamicStitch(tfl, *indices_and_data):
     source = {int(row): number for number, row in enumerate(flat)}
     require(sorted(source) == list(range(len(source))), "there are rows that no index names")
     rows = [reshape(tfl, x, (at.data.size, *shape_of(x)[at.rank :])) for at, x in zip(indices, data)]
-    order = tfl.const(np.array([source[row] for row in range(len(source))], np.int32))
-
-    def stitched(*wide: Value) -> Value:
-        return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
-
-    return build_legalized(tfl, "GATHER", stitched, *rows)
+    return _gathered_rows(tfl, rows, tfl.const(np.array([source[row] for row in range(len(source))], np.int32)))
 
 
 def _stitched_at_run_time(tfl: Lowering, indices: Sequence[Value], data: Sequence[Value]) -> Value:
@@ -265,12 +249,7 @@ def _stitched_at_run_time(tfl: Lowering, indices: Sequence[Value], data: Sequenc
     size = tfl.maximum(tfl.add(tfl.reduce_max(joined, [0]), 1), 0)
     last = tfl.unsorted_segment_max(iota(tfl, shape_of(joined)[0], joined), joined, size)
     # TensorFlow says nothing of rows that no index names.
-    order = tfl.maximum(last, 0)
-
-    def stitched(*wide: Value) -> Value:
-        return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
-
-    return build_legalized(tfl, "GATHER", stitched, *rows)
+    return _gathered_rows(tfl, rows, tfl.maximum(last, 0))
 
 
 @lowers
@@ -294,6 +273,15 @@ def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dim
     return build_legalized(
         tfl, "GATHER", lambda wide: tfl.gather(wide, which, axis=axis, batch_dims=batch_dims), params
     )
+
+
+def _gathered_rows(tfl: Lowering, tensors: Sequence[Value], order: Value) -> Value:
+    """Return the rows of all tensors, joined, that `order` names by their places."""
+
+    def gathered(*wide: Value) -> Value:
+        return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
+
+    return build_legalized(tfl, "GATHER", gathered, *tensors)
 
 
 def _integers(tfl: Lowering, indices: Value) -> Value:

@@ -18,24 +18,17 @@ from fuseconv.tf.operands import is_kept_from_zero
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
+# TF ops, and the TFLite ops that compute the same.
+_KERNELS = {
+    "Add": "ADD", "AddV2": "ADD", "Atan2": "ATAN2", "FloorMod": "FLOOR_MOD", "Maximum": "MAXIMUM",
+    "Minimum": "MINIMUM", "Mul": "MUL", "Sub": "SUB",
+}  # fmt: skip
 
 
-@lowers("Add", "AddV2")
-def Add(tfl, x, y):
-    """Lower Add or AddV2(x, y) -> ADD(x, y)."""
-    return elementwise(tfl, "ADD", x, y)
-
-
-@lowers
-def Sub(tfl, x, y):
-    """Lower Sub(x, y) -> SUB(x, y)."""
-    return elementwise(tfl, "SUB", x, y)
-
-
-@lowers
-def Mul(tfl, x, y):
-    """Lower Mul(x, y) -> MUL(x, y)."""
-    return elementwise(tfl, "MUL", x, y)
+@lowers(*_KERNELS)
+def OneKernel(tfl, x, y):
+    """The op of the same name. The larger and the smaller of NaN and a number are not specified."""
+    return elementwise(tfl, _KERNELS[tfl.source.type], x, y)
 
 
 @lowers
@@ -93,12 +86,6 @@ def FloorDiv(tfl, x, y):
     return elementwise(tfl, "FLOOR_DIV", x, y)
 
 
-@lowers
-def FloorMod(tfl, x, y):
-    """Lower FloorMod(x, y) -> FLOOR_MOD(x, y)."""
-    return elementwise(tfl, "FLOOR_MOD", x, y)
-
-
 @lowers("Mod", "TruncateMod")
 def Mod(tfl, x, y):
     """Remainder of a division that truncates toward zero: FLOOR_MOD, moved to the sign of x."""
@@ -107,18 +94,6 @@ def Mod(tfl, x, y):
         rest = elementwise(tfl, "FLOOR_MOD", elementwise(tfl, "ABS", x), elementwise(tfl, "ABS", y))
         return select(tfl, elementwise(tfl, "LESS", x, 0), elementwise(tfl, "NEG", rest), rest)
     return _truncated_mod(tfl, x, y)
-
-
-@lowers
-def Maximum(tfl, x, y):
-    """MAXIMUM. Where an operand is NaN the result is not specified."""
-    return elementwise(tfl, "MAXIMUM", x, y)
-
-
-@lowers
-def Minimum(tfl, x, y):
-    """MINIMUM. Where an operand is NaN the result is not specified."""
-    return elementwise(tfl, "MINIMUM", x, y)
 
 
 @lowers
@@ -175,12 +150,6 @@ def Cross(tfl, a, b):
 def AccumulateNV2(tfl, *inputs, shape=None):
     """ADD of two, ADD_N of more."""
     return AddN(tfl, *inputs)
-
-
-@lowers
-def Atan2(tfl, y, x):
-    """Lower Atan2(y, x) -> ATAN2(y, x)."""
-    return elementwise(tfl, "ATAN2", y, x)
 
 
 def reciprocal_root(tfl: Lowering, x: Value) -> Value:

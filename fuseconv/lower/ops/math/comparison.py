@@ -6,6 +6,18 @@ from fuseconv.ir import types
 from fuseconv.lower.rules import lowers, require
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
 
+# TF ops, and the TFLite ops that compute the same.
+_KERNELS = {
+    "Greater": "GREATER", "GreaterEqual": "GREATER_EQUAL", "Less": "LESS", "LessEqual": "LESS_EQUAL",
+    "LogicalAnd": "LOGICAL_AND", "LogicalNot": "LOGICAL_NOT", "LogicalOr": "LOGICAL_OR",
+}  # fmt: skip
+
+
+@lowers(*_KERNELS)
+def OneKernel(tfl, *operands):
+    """The op of the same name."""
+    return elementwise(tfl, _KERNELS[tfl.source.type], *operands)
+
 
 @lowers
 def Equal(tfl, x, y, *, incompatible_shape_error=True):
@@ -20,52 +32,10 @@ def NotEqual(tfl, x, y, *, incompatible_shape_error=True):
 
 
 @lowers
-def Less(tfl, x, y):
-    """Lower Less(x, y) -> LESS(x, y)."""
-    return elementwise(tfl, "LESS", x, y)
-
-
-@lowers
-def LessEqual(tfl, x, y):
-    """Lower LessEqual(x, y) -> LESS_EQUAL(x, y)."""
-    return elementwise(tfl, "LESS_EQUAL", x, y)
-
-
-@lowers
-def Greater(tfl, x, y):
-    """Lower Greater(x, y) -> GREATER(x, y)."""
-    return elementwise(tfl, "GREATER", x, y)
-
-
-@lowers
-def GreaterEqual(tfl, x, y):
-    """Lower GreaterEqual(x, y) -> GREATER_EQUAL(x, y)."""
-    return elementwise(tfl, "GREATER_EQUAL", x, y)
-
-
-@lowers
 def ApproximateEqual(tfl, x, y, *, tolerance=1e-5):
     """LESS of the absolute difference and the tolerance."""
     difference = elementwise(tfl, "ABS", elementwise(tfl, "SUB", x, y))
     return elementwise(tfl, "LESS", difference, tolerance)
-
-
-@lowers
-def LogicalAnd(tfl, x, y):
-    """Lower LogicalAnd(x, y) -> LOGICAL_AND(x, y)."""
-    return elementwise(tfl, "LOGICAL_AND", x, y)
-
-
-@lowers
-def LogicalOr(tfl, x, y):
-    """Lower LogicalOr(x, y) -> LOGICAL_OR(x, y)."""
-    return elementwise(tfl, "LOGICAL_OR", x, y)
-
-
-@lowers
-def LogicalNot(tfl, x):
-    """Lower LogicalNot(x) -> LOGICAL_NOT(x)."""
-    return elementwise(tfl, "LOGICAL_NOT", x)
 
 
 @lowers

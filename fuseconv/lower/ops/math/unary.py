@@ -17,6 +17,32 @@ from fuseconv.lower.support.legalize_operands import elementwise, filled
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.kernel_limits import TYPES
 
+# TF ops, the TFLite ops that compute the same, and what is composed of the parts of complex numbers.
+_KERNELS = {
+    "Cos": "COS", "Exp": "EXP", "Log": "LOG", "Neg": "NEG", "Sigmoid": "LOGISTIC", "Sin": "SIN", "Sqrt": "SQRT",
+    "Tanh": "TANH",
+}  # fmt: skip
+_OF_COMPLEX = {
+    "Cos": numbers.cosine, "Exp": numbers.exponential, "Log": numbers.logarithm, "Sigmoid": numbers.logistic,
+    "Sin": numbers.sine, "Sqrt": numbers.root, "Tanh": numbers.hyperbolic_tangent,
+}  # fmt: skip
+_ROUNDING = {"Ceil": "CEIL", "Floor": "FLOOR", "Rint": "ROUND", "Round": "ROUND"}
+
+
+@lowers(*_KERNELS)
+def OneKernel(tfl, x):
+    """The op of the same name; complex numbers are computed by their parts, which have their kernels."""
+    op = tfl.source.type
+    if x.dtype is types.COMPLEX64 and op in _OF_COMPLEX:
+        return _OF_COMPLEX[op](tfl, x)
+    return elementwise(tfl, _KERNELS[op], x)
+
+
+@lowers(*_ROUNDING)
+def Rounding(tfl, x):
+    """CEIL, FLOOR, or ROUND with halves to even; an integer is its own."""
+    return x if x.dtype.is_integer else elementwise(tfl, _ROUNDING[tfl.source.type], x)
+
 
 @lowers
 def Abs(tfl, x):
@@ -24,12 +50,6 @@ def Abs(tfl, x):
     if x.dtype is types.INT64:
         return tfl.maximum(x, tfl.neg(x))
     return elementwise(tfl, "ABS", x)
-
-
-@lowers
-def Neg(tfl, x):
-    """Lower Neg(x) -> NEG(x)."""
-    return elementwise(tfl, "NEG", x)
 
 
 @lowers
@@ -47,13 +67,6 @@ def Square(tfl, x):
 
 
 @lowers
-@numbers.on_complex_numbers(numbers.root)
-def Sqrt(tfl, x):
-    """Lower Sqrt(x) -> SQRT(x)."""
-    return elementwise(tfl, "SQRT", x)
-
-
-@lowers
 @numbers.on_complex_numbers(numbers.reciprocal_of_root)
 def Rsqrt(tfl, x):
     """RSQRT; infinity where x is 0, unless the model has seen to it that it is not."""
@@ -67,71 +80,11 @@ def Reciprocal(tfl, x):
 
 
 @lowers
-@numbers.on_complex_numbers(numbers.exponential)
-def Exp(tfl, x):
-    """EXP; of complex numbers that of the real part, turned by COS and SIN of the other."""
-    return elementwise(tfl, "EXP", x)
-
-
-@lowers
-@numbers.on_complex_numbers(numbers.logarithm)
-def Log(tfl, x):
-    """Lower Log(x) -> LOG(x)."""
-    return elementwise(tfl, "LOG", x)
-
-
-@lowers
-@numbers.on_complex_numbers(numbers.sine)
-def Sin(tfl, x):
-    """Lower Sin(x) -> SIN(x)."""
-    return elementwise(tfl, "SIN", x)
-
-
-@lowers
-@numbers.on_complex_numbers(numbers.cosine)
-def Cos(tfl, x):
-    """Lower Cos(x) -> COS(x)."""
-    return elementwise(tfl, "COS", x)
-
-
-@lowers
 @numbers.on_complex_numbers(numbers.tangent)
 @in_float32
 def Tan(tfl, x):
     """SIN over COS."""
     return tfl.div(tfl.sin(x), tfl.cos(x))
-
-
-@lowers
-@numbers.on_complex_numbers(numbers.hyperbolic_tangent)
-def Tanh(tfl, x):
-    """Lower Tanh(x) -> TANH(x)."""
-    return elementwise(tfl, "TANH", x)
-
-
-@lowers
-@numbers.on_complex_numbers(numbers.logistic)
-def Sigmoid(tfl, x):
-    """Lower Sigmoid(x) -> LOGISTIC(x)."""
-    return elementwise(tfl, "LOGISTIC", x)
-
-
-@lowers
-def Floor(tfl, x):
-    """FLOOR; an integer is its own."""
-    return x if x.dtype.is_integer else elementwise(tfl, "FLOOR", x)
-
-
-@lowers
-def Ceil(tfl, x):
-    """CEIL; an integer is its own."""
-    return x if x.dtype.is_integer else elementwise(tfl, "CEIL", x)
-
-
-@lowers("Round", "Rint")
-def Round(tfl, x):
-    """ROUND, halves to even; an integer is its own."""
-    return x if x.dtype.is_integer else elementwise(tfl, "ROUND", x)
 
 
 @lowers
