@@ -11,7 +11,7 @@ _RULES = (
     "math.bessel", "math.bincount", "math.bitwise", "math.comparison", "math.complex", "math.einsum",
     "math.gamma", "math.gradients", "math.logarithm", "math.matmul", "math.reduction", "math.special",
     "math.unary", "nn.activation", "nn.convolution", "nn.normalization", "nn.pooling", "nn.recurrent_cell",
-    "nn.window_gradients", "nn.window_gradients_3d", "ragged", "random", "resources", "segment", "singular_values",
+    "nn.window_gradients", "ragged", "random", "resources", "segment", "singular_values",
     "sparse", "stateless_random", "xla",
 )  # fmt: skip
 MODULES = tuple(importlib.import_module(f"{__name__}.{name}") for name in _RULES)

@@ -1,7 +1,7 @@
-"""Gradients of convolutions and pooling, as signatures that train have them.
+"""Gradients of convolutions and pooling in two and three dimensions, as signatures that train have them.
 
-An image is padded as the op padded it; for each place (r, c) of a window, all windows together take one strided slice
-of it, [n, oh, ow, channels]. Where SAME pads by the height and width, these must be known.
+An image [n,h,w,c], or a volume [n,d,h,w,c], is padded as the op padded it; for each place in a window, all windows
+together take one strided slice of it, [n,oh,ow,c]. Where SAME pads by the sizes, these must be known.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.data_format import (
@@ -27,17 +27,18 @@ from fuseconv.lower.support.data_format import (
     to_data_format,
 )
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
-from fuseconv.lower.support.legalize_operands import select
+from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 # Each place of a window is a few ops of its own.
-MOST_PLACES = 256
+_MOST_PLACES = 256
+_SIZES = {2: "height and width", 3: "depth, height and width"}
 _Attrs = Sequence[int]
 
 
 @dataclass(frozen=True)
 class _Windows:
-    """Windows over an image: for height and width, its size, the window's, and where the windows stand."""
+    """Windows over an image or a volume: for each spatial dimension its size, the window's, and where windows stand."""
 
     image: list[Dim]
     kernel: list[int]
@@ -48,19 +49,20 @@ class _Windows:
     @classmethod
     def of(
         cls, image: Shape, kernel: _Attrs, strides: _Attrs, padding: str, data_format: str,
-        dilations: _Attrs = (1, 1, 1, 1), explicit_paddings: _Attrs = (),
+        dilations: _Attrs | None = None, explicit_paddings: _Attrs = (),
     ) -> _Windows:  # fmt: skip
-        """Read the attributes of an op on an image [n,h,w,c]; kernel: the window's height and width."""
-        require(len(kernel) == 2 and kernel[0] * kernel[1] <= MOST_PLACES, f"a window of {list(kernel)} is too large")
-        size = list(image[1:3])
-        stride, dilation = spatial_values(strides, data_format), spatial_values(dilations, data_format)
-        pads: list[tuple[int, int] | None] = [(0, 0), (0, 0)]
+        """Read the attributes of an op on an image, channels last; kernel: the window's spatial sizes."""
+        require(math.prod(kernel) <= _MOST_PLACES, f"a window of {list(kernel)} is too large")
+        size, stride = list(image[1:-1]), spatial_values(strides, data_format)
+        dilation = spatial_values(dilations or [1] * len(image), data_format)
+        pads: list[tuple[int, int] | None] = [(0, 0)] * len(size)
         if padding == "SAME":
             pads = [same_pads(*window) for window in zip(size, kernel, stride, dilation)]
         elif padding == "EXPLICIT":
             pads = [*explicit_pads(explicit_paddings, data_format)]
         known = [each for each in pads if each is not None]
-        require(len(known) == 2, "height and width must be known when the model is converted, as SAME pads by them")
+        sizes = _SIZES[len(size)]
+        require(len(known) == len(size), f"{sizes} must be known when the model is converted, as SAME pads by them")
         return cls(size, list(kernel), stride, dilation, known)
 
     @property
@@ -77,12 +79,21 @@ class _Windows:
         free = [size - reach for size, reach in zip(self.padded, self.reach)]
         return [room - room // step * step + reach - 1 for room, step, reach in zip(free, self.stride, self.reach)]
 
+    @property
+    def are_padded(self) -> bool:
+        return any(map(any, self.pads))
+
+    @property
+    def stand_side_by_side(self) -> bool:
+        """Whether each pixel is in one window at most, and windows leave no gaps."""
+        return self.kernel == self.stride and not self.are_padded
+
     def places(self) -> Iterator[list[int]]:
         for place in np.ndindex(*self.kernel):
             yield [at * dilation for at, dilation in zip(place, self.dilation)]
 
     def slices(self, tfl: Lowering, x: Value, outside: float | None = None) -> list[Value]:
-        """Return for each place the elements of x [n,h,w,c] that stand there in the windows; `outside`: padding."""
+        """Return for each place the elements of x that stand there in the windows; `outside`: what x is padded with."""
         wide = pad(tfl, x, self.pads, outside)
         return [
             _inside(tfl, wide, place, [reach - 1 - at for reach, at in zip(self.reach, place)], self.stride)
@@ -91,23 +102,18 @@ class _Windows:
 
     def spread(self, tfl: Lowering, dy: Value) -> Value:
         """Return dy [n,oh,ow,c] with each element where its window begins, zeros between."""
-        (n, height, width, c), (down, right) = shape_of(dy, 4), self.stride
-        if self.stride == [1, 1]:
+        behind_last = [step - 1 for step in self.stride]
+        if not any(behind_last):
             return dy
-        rows = _followed_by_zeros(tfl, reshape(tfl, dy, [n, height, 1, width * c], dy), down - 1)
-        cells = reshape(tfl, rows, [n, height * down * width, 1, c], dy)
-        whole = reshape(
-            tfl, _followed_by_zeros(tfl, cells, right - 1), [n, height * down, width * right, c], dy
-        )  # fmt: skip
-        return _inside(tfl, whole, [0, 0], [down - 1, right - 1])
+        return _inside(tfl, _stretched(tfl, dy, self.stride), [0] * len(behind_last), behind_last)
 
     def behind(self, tfl: Lowering, dy: Value, sizes: Value) -> list[int] | Value:
-        """Return `rest`, int32 [2] where it is not known; dy: a number for each window [n,oh,ow,c], sizes: the image's
-        height and width, int32 [2]."""
+        """Return `rest`, an int32 vector where it is not known; dy: a number for each window, sizes: the image's
+        spatial sizes, an int32 vector."""
         rest = [each for each in self.rest if isinstance(each, int)]
-        if len(rest) == 2:
+        if len(rest) == len(self.image):
             return rest
-        begins = tfl.mul(tfl.slice_(tfl.shape_(dy), [1], [2]), self.stride)
+        begins = tfl.mul(tfl.slice_(tfl.shape_(dy), [1], [len(self.image)]), self.stride)
         beyond = [sum(pads) + step - 1 for pads, step in zip(self.pads, self.stride)]
         return tfl.add(tfl.sub(sizes, begins), beyond)
 
@@ -119,15 +125,43 @@ class _Windows:
         after = [-last for _, last in self.pads]
         return _widened(tfl, self.spread(tfl, dy), before, self.behind(tfl, dy, sizes), after)
 
+    def pixels(self, name: str) -> np.ndarray:
+        """Return how many pixels of the image, rather than of its padding, each window has: [oh,ow].
+
+        name: of the op that asks. Refuses it if the sizes are not known."""
+        image = static_dims(self.image, _SIZES[len(self.image)])
+        budget.require_room(math.prod(image), 8, name)
+        counts = []
+        for size, (before, after), kernel, step in zip(image, self.pads, self.kernel, self.stride):
+            begins = np.arange((size + before + after - kernel) // step + 1) * step - before
+            counts.append(np.minimum(begins + kernel, size) - np.maximum(begins, 0))
+        return functools.reduce(np.multiply.outer, counts)
+
+
+def _stretched(tfl: Lowering, dy: Value, stride: Sequence[int], repeat: bool = False) -> Value:
+    """Return dy [n,oh,ow,c] with each element as often as the stride says in each dimension, or once with zeros
+    behind: [n,oh * stride,ow * stride,c]."""
+    dims: list[Dim] = list(shape_of(dy))
+    x = dy
+    for at, step in enumerate(stride, 1):
+        if step > 1:
+            flat = reshape(tfl, x, [dims[0], product(dims[1 : at + 1]), 1, product(dims[at + 1 :])], dy)
+            zeros = np.array([[0, 0], [0, 0], [0, step - 1], [0, 0]], np.int32)
+            x = tfl.tile(flat, tfl.ints([1, 1, step, 1])) if repeat else tfl.pad(flat, zeros)
+            dims[at] = dims[at] * step
+    return reshape(tfl, x, dims, dy)
+
 
 def _inside(
-    tfl: Lowering, x: Value, before: Sequence[int], after: Sequence[int], steps: Sequence[int] = (1, 1)
-) -> Value:
+    tfl: Lowering, x: Value, before: Sequence[int], after: Sequence[int], steps: Sequence[int] = ()
+) -> Value:  # fmt: skip
     """Return x [n,h,w,c] without so many pixels before and after, in height and width, and of the rest those in
     steps."""
-    mask = 0b1001 | sum(0b10 << axis for axis, count in enumerate(after) if count == 0)
+    outer = 1 | 1 << len(before) + 1
+    mask = outer | sum(1 << axis for axis, count in enumerate(after, 1) if count == 0)
     ends = [0, *(-count for count in after), 0]
-    return tfl.strided_slice(x, [0, *before, 0], ends, [1, *steps, 1], begin_mask=0b1001, end_mask=mask)
+    steps = [1, *(steps or [1] * len(before)), 1]
+    return tfl.strided_slice(x, [0, *before, 0], ends, steps, begin_mask=outer, end_mask=mask)
 
 
 def _widened(
@@ -136,18 +170,14 @@ def _widened(
     """Return x [n,h,w,c] with zeros before it in height and width, and with `behind` + `more` of them after it."""
     if not isinstance(behind, Value):
         return pad(tfl, x, [(first, last + rest) for first, last, rest in zip(before, more, behind)])
-    after = tfl.pad(tfl.reshape(tfl.add(behind, more), [2, 1]), np.array([[1, 1], [1, 0]], np.int32))
+    after = tfl.pad(tfl.reshape(tfl.add(behind, more), [len(more), 1]), np.array([[1, 1], [1, 0]], np.int32))
     return tfl.pad(x, tfl.add(after, np.array([[0, 0], *([count, 0] for count in before), [0, 0]], np.int32)))
 
 
-def _height_and_width(tfl: Lowering, sizes: Value, data_format: str) -> Value:
-    """Return the spatial sizes of an operand that holds all sizes of an image, as int32 [2]."""
-    return tfl.slice_(cast(tfl, sizes, types.INT32), [2 if is_channels_first(data_format) else 1], [2])
-
-
-def _followed_by_zeros(tfl: Lowering, x: Value, count: int) -> Value:
-    """Return x [a,b,1,d] as [a,b,1 + count,d]."""
-    return tfl.pad(x, np.array([[0, 0], [0, 0], [0, count], [0, 0]], np.int32)) if count else x
+def _spatial_sizes(tfl: Lowering, sizes: Value, data_format: str) -> Value:
+    """Return the spatial sizes of an operand that holds all sizes of an image, as an int32 vector."""
+    first = 2 if is_channels_first(data_format) else 1
+    return tfl.slice_(cast(tfl, sizes, types.INT32), [first], [len(data_format) - 2])
 
 
 @lowers
@@ -158,20 +188,30 @@ def Conv2DBackpropFilter(
 ):  # fmt: skip
     """BATCH_MATMUL of what the windows took, transposed, and of the gradient; of each group of channels, if there are
     any."""
-    height, width, inputs, outputs = static_dims(tfl.shape or (), "the shape of the filter")
+    return _filter_gradient(tfl, x, dy, strides, padding, data_format, dilations, explicit_paddings)
+
+
+@lowers
+@in_float32
+def Conv3DBackpropFilterV2(
+    tfl, x, filter_sizes, dy, *, strides, padding, data_format="NDHWC", dilations=(1, 1, 1, 1, 1)
+):  # fmt: skip
+    """As Conv2DBackpropFilter, in three dimensions."""
+    return _filter_gradient(tfl, x, dy, strides, padding, data_format, dilations)
+
+
+def _filter_gradient(
+    tfl: Lowering, x: Value, dy: Value, strides: _Attrs, padding: str, data_format: str, dilations: _Attrs,
+    explicit_paddings: _Attrs = (),
+) -> Value:  # fmt: skip
+    """Return the gradient of a filter [*window, in, out]."""
+    *window, inputs, outputs = shape = static_dims(tfl.shape or (), "the shape of the filter")
     x, dy = channels_last(tfl, x, data_format), channels_last(tfl, dy, data_format)
-    windows = _Windows.of(
-        shape_of(x, 4), (height, width), strides, padding, data_format, dilations, explicit_paddings
-    )  # fmt: skip
-    return filter_gradient(tfl, windows.slices(tfl, x), dy, [height, width, inputs, outputs])
-
-
-def filter_gradient(tfl: Lowering, slices: Sequence[Value], dy: Value, shape: Sequence[int]) -> Value:
-    """Return the gradient of a filter of `shape` [*window, in, out]. slices: for each place of the windows the elements
-    that stand there, channels last; dy: the gradient of the results, of their shape, with the filters last."""
-    *window, inputs, outputs = shape
+    image = shape_of(x, len(shape))
+    windows = _Windows.of(image, window, strides, padding, data_format, dilations, explicit_paddings)
+    slices = windows.slices(tfl, x)
     taken = tfl.concatenation(*slices, axis=len(window) + 1) if len(slices) > 1 else slices[0]
-    (channels,) = static_dims(shape_of(slices[0])[-1:], "the channels")
+    (channels,) = static_dims(image[-1:], "the channels")
     places, groups = math.prod(window), channels // inputs
     require(groups * inputs == channels and outputs % groups == 0, "its channels cannot be divided into groups")
     if groups == 1:
@@ -180,8 +220,8 @@ def filter_gradient(tfl: Lowering, slices: Sequence[Value], dy: Value, shape: Se
     rows = tfl.transpose(tfl.reshape(taken, [-1, places, groups, inputs]), [2, 0, 1, 3])
     rows = tfl.reshape(rows, [groups, -1, places * inputs])
     columns = tfl.transpose(tfl.reshape(dy, [-1, groups, outputs // groups]), [1, 0, 2])
-    product = tfl.transpose(tfl.batch_matmul(rows, columns, adj_x=True), [1, 0, 2])
-    return reshape(tfl, product, shape)
+    by_group = tfl.transpose(tfl.batch_matmul(rows, columns, adj_x=True), [1, 0, 2])
+    return reshape(tfl, by_group, shape)
 
 
 @lowers
@@ -211,7 +251,7 @@ def DepthwiseConv2dNativeBackpropInput(
     dy = channels_last(tfl, dy, data_format)
     image = _channels_last_shape(tfl, data_format)
     windows = _Windows.of(image, (height, width), strides, padding, data_format, dilations, explicit_paddings)
-    wide = windows.around(tfl, dy, _height_and_width(tfl, input_sizes, data_format))
+    wide = windows.around(tfl, dy, _spatial_sizes(tfl, input_sizes, data_format))
     turned = tfl.reverse_v2(tfl.reverse_v2(filter, [0]), [1])
     weights = tfl.reshape(turned, [1, height, width, channels * multiplier])
     y = tfl.depthwise_conv_2d(
@@ -234,64 +274,102 @@ def AvgPoolGrad(tfl, image_sizes, dy, *, ksize, strides, padding, data_format="N
     windows = _Windows.of(image, spatial_values(ksize, data_format), strides, padding, data_format)
     height, width = windows.kernel
     scaled = dy
-    if any(map(any, windows.pads)):
-        share = (height * width / _pixels(windows))[None, :, :, None].astype(np.float32)
+    if windows.are_padded:
+        share = (height * width / windows.pixels(tfl.name))[None, :, :, None].astype(np.float32)
         scaled = dy if (share == 1).all() else tfl.mul(dy, share)
-    wide = windows.around(tfl, scaled, _height_and_width(tfl, image_sizes, data_format))
+    wide = windows.around(tfl, scaled, _spatial_sizes(tfl, image_sizes, data_format))
     y = tfl.average_pool_2d(wide, padding="VALID", filter_height=height, filter_width=width, stride_h=1, stride_w=1)
     y.shape = image
     return to_data_format(tfl, y, data_format)
 
 
-def _pixels(windows: _Windows) -> np.ndarray:
-    """Return how many pixels of the image, rather than of its padding, each window has: [oh,ow]."""
-    image = static_dims(windows.image, "height and width")
-    budget.require_room(math.prod(image), 8, "AvgPoolGrad")
-    counts = []
-    for size, (before, after), kernel, step in zip(image, windows.pads, windows.kernel, windows.stride):
-        begins = np.arange((size + before + after - kernel) // step + 1) * step - before
-        counts.append(np.minimum(begins + kernel, size) - np.maximum(begins, 0))
-    return np.outer(*counts)
+@lowers
+@in_float32
+def AvgPool3DGrad(tfl, image_sizes, dy, *, ksize, strides, padding, data_format="NDHWC"):
+    """The gradient, divided by the elements of each window: a TILE of it where windows stand side by side, else an ADD
+    of it at each place of the windows."""
+    dy = channels_last(tfl, dy, data_format)
+    volume = _channels_last_shape(tfl, data_format)
+    windows = _Windows.of(volume, spatial_values(ksize, data_format), strides, padding, data_format)
+    elements = windows.pixels(tfl.name)[None, ..., None] if windows.are_padded else np.array(math.prod(windows.kernel))
+    share = tfl.mul(dy, (1 / elements).astype(np.float32))
+    behind = windows.behind(tfl, dy, _spatial_sizes(tfl, image_sizes, data_format))
+    if windows.stand_side_by_side:
+        dx = _before_rest(tfl, windows, _stretched(tfl, share, windows.stride, repeat=True), behind)
+    else:
+        dx = _added_up(tfl, windows, [share] * math.prod(windows.kernel), behind)
+    dx.shape = volume
+    return to_data_format(tfl, dx, data_format)
 
 
 @lowers
 @in_float32
 def MaxPoolGrad(tfl, x, y, dy, *, ksize, strides, padding, data_format="NHWC", explicit_paddings=()):
-    """The gradient where ARG_MAX finds each window's maximum, the first of several: DEPTH_TO_SPACE puts windows that do
-    not overlap side by side, others are an ADD of what each place of the windows gives."""
+    """The gradient where ARG_MAX finds each window's maximum, the first of several: DEPTH_TO_SPACE puts windows that
+    stand side by side together, others are an ADD of what each place of the windows gives."""
+    return _max_gradient(tfl, x, dy, ksize, strides, padding, data_format, explicit_paddings)
+
+
+@lowers
+@in_float32
+def MaxPool3DGrad(tfl, x, y, dy, *, ksize, strides, padding, data_format="NDHWC", TInput=None):
+    """As MaxPoolGrad; PACK puts windows that stand side by side together.
+
+    So do TensorFlow's oneDNN kernel and MaxPoolGrad; its other CPU kernel gives the gradient to all of several."""
+    return _max_gradient(tfl, x, dy, ksize, strides, padding, data_format)
+
+
+def _max_gradient(
+    tfl: Lowering, x: Value, dy: Value, ksize: _Attrs, strides: _Attrs, padding: str, data_format: str,
+    explicit_paddings: _Attrs = (),
+) -> Value:  # fmt: skip
     x, dy = channels_last(tfl, x, data_format), channels_last(tfl, dy, data_format)
-    shape = shape_of(x, 4)
-    windows = _Windows.of(
-        shape, spatial_values(ksize, data_format), strides, padding, data_format, (1, 1, 1, 1), explicit_paddings
-    )  # fmt: skip
-    which = tfl.arg_max(
-        tfl.pack(*windows.slices(tfl, x, -np.inf), axis=4), np.array(4, np.int32), output_type="INT32"
-    )  # fmt: skip
-    behind = windows.behind(tfl, dy, tfl.slice_(tfl.shape_(x), [1], [2]))
-    parts = [select(tfl, tfl.equal(which, place), dy, 0.0) for place in range(len(list(windows.places())))]
-    down, right = windows.kernel
-    if windows.stride == windows.kernel and down == right and not any(map(any, windows.pads)):
-        whole = tfl.depth_to_space(tfl.concatenation(*parts, axis=3), block_size=down)
-        dx = _widened(tfl, whole, [0, 0], behind, [1 - down] * 2)
+    rank = len(data_format)
+    image, kernel = shape_of(x, rank), spatial_values(ksize, data_format)
+    windows = _Windows.of(image, kernel, strides, padding, data_format, None, explicit_paddings)
+    slices = windows.slices(tfl, x, -np.inf)
+    which = tfl.arg_max(tfl.pack(*slices, axis=rank), np.array(rank, np.int32), output_type="INT32")
+    behind = windows.behind(tfl, dy, tfl.slice_(tfl.shape_(x), [1], [rank - 2]))
+    parts = [select(tfl, elementwise(tfl, "EQUAL", which, place), dy, 0.0) for place in range(len(slices))]
+    if windows.stand_side_by_side:
+        dx = _before_rest(tfl, windows, _side_by_side(tfl, parts, windows.kernel), behind)
     else:
-        dx = _add_up(tfl, windows, parts, behind)
-    dx.shape = shape
+        dx = _added_up(tfl, windows, parts, behind)
+    dx.shape = image
     return to_data_format(tfl, dx, data_format)
 
 
-def _add_up(tfl: Lowering, windows: _Windows, parts: Sequence[Value], behind: Sequence[int] | Value) -> Value:
+def _side_by_side(tfl: Lowering, parts: list[Value], kernel: Sequence[int]) -> Value:
+    """Return what stands at each place of windows [n,oh,ow,c] as one image, without what has no window."""
+    if len(kernel) == 2 and kernel[0] == kernel[1]:
+        return tfl.depth_to_space(tfl.concatenation(*parts, axis=3), block_size=kernel[0])
+    dims: list[Dim] = list(shape_of(parts[0]))
+    for at, size in reversed([*enumerate(kernel, 1)]):
+        if size > 1:
+            dims[at] = dims[at] * size
+            groups = (parts[first : first + size] for first in range(0, len(parts), size))
+            parts = [reshape(tfl, tfl.pack(*group, axis=at + 1), dims, group[0]) for group in groups]
+    return parts[0]
+
+
+def _added_up(tfl: Lowering, windows: _Windows, parts: Sequence[Value], behind: Sequence[int] | Value) -> Value:
     """Return the sum [n,h,w,c] of what stands at each place of the windows: [n,oh,ow,c] for each."""
+    spread = {part: windows.spread(tfl, part) for part in dict.fromkeys(parts)}
     wide = [
-        _widened(tfl, windows.spread(tfl, part), place, behind, [-at for at in place])
+        _widened(tfl, spread[part], place, behind, [-at for at in place])
         for place, part in zip(windows.places(), parts)
     ]
-    before, after = zip(*windows.pads)
     total = functools.reduce(tfl.add, wide)
-    return _inside(tfl, total, before, after) if any(before + after) else total
+    return _inside(tfl, total, *zip(*windows.pads)) if windows.are_padded else total
+
+
+def _before_rest(tfl: Lowering, windows: _Windows, x: Value, behind: Sequence[int] | Value) -> Value:
+    """Return what stands in windows side by side, with zeros where the image has no window any more."""
+    return _widened(tfl, x, [0] * len(windows.kernel), behind, [1 - size for size in windows.kernel])
 
 
 def _channels_last_shape(tfl: Lowering, data_format: str) -> Shape:
-    """Return the result's shape [n,h,w,c]."""
+    """Return the result's shape, channels last."""
     shape = tfl.shape or ()
-    require(len(shape) == 4, "the shape of the result is not known")
+    require(len(shape) == len(data_format), "the shape of the result is not known")
     return (shape[0], *shape[2:], shape[1]) if is_channels_first(data_format) else shape

@@ -62,8 +62,23 @@ def test_windows_side_by_side_are_not_added(pool):
     assert "ADD" not in converted.ops
 
 
-def test_what_is_not_known_is_refused():
-    pool = gradient(lambda x: tf.nn.max_pool3d(x, 2, 2, "VALID"))
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize(("kernel", "strides"), [(2, 2), (3, 2), (2, 3)], ids=str)
+def test_pooling_of_unknown_sizes(pool, kernel, strides):
+    run = gradient(lambda x: POOLS[pool](x, kernel, strides, "VALID"))
+    check(run, images(None, None, 7, None, 2), batches=(3, 6))
+
+
+def test_convolution_of_unknown_sizes():
+    both = gradients(lambda x, w: tf.nn.conv3d(x, w, [1, 2, 1, 3, 1], "VALID"))
+    check(both, images(None, None, 5, None, 2), images(2, 3, 2, 2, 3), batches=(3, 6), atol=3e-5)
+
+
+def test_what_same_pads_by_unknown_sizes_is_refused():
+    pool = gradient(lambda x: tf.nn.max_pool3d(x, 2, 2, "SAME"))
     check_refused(pool, images(1, None, 4, 4, 3), match="depth, height and width must be known")
+
+
+def test_a_large_window_is_refused():
     wide = gradient(lambda x: tf.nn.avg_pool3d(x, 7, 1, "SAME"))
     check_refused(wide, images(1, 8, 8, 8, 1), match="too large")
