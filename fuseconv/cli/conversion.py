@@ -76,46 +76,55 @@ def convert_to_file(
         _report_file(report_path, model, (file,), "--report") as save,
         _report_file(page, model, (file, report_path), "--quantize-report") as save_page, terminal.progress() as update,
     ):  # fmt: skip
+        written = None
         try:
             # Until it is verified, and the report is written, the file has another name.
             waits = verifying is not None or report_path or strict
             with temporary_path(file) if waits else contextlib.nullcontext(file) as path:
                 conversion = convert(model, path, progress=update, **options)
-                written, verified = Written(report := conversion.report, {}), {}
-                report.output = output
-                if verifying is not None:
-                    update("verify")
-                    with report.stage("verify"):
-                        verifying |= {"progress": update, "samples": conversion.samples}
-                        verification = _verify(model, path, options, verifying)
-                    verification.file, written.failure = output, verification.failure
-                    verified = {"verification": verification.to_json()}
-                if strict and report.target and written.failure is None:
-                    written.failure = refusal(report.target, model)
-                if written.failure:
-                    report.output, report.output_bytes = "", 0
-                written.document = to_json(report) | verified
+                conversion.report.output = output
+                written = _judged(conversion, model, path, verifying, strict, options, update)
                 save(_report(report_path, written.document, None if written.failure else path))
                 if path != file and is_c_array(file):
-                    report.bytes_of_c = become_c_array(path, file.name, head(report))
+                    written.report.bytes_of_c = become_c_array(path, file.name, head(written.report))
                 if page is not None:
-                    save_page(quantization_report(report, page))
+                    save_page(quantization_report(written.report, page))
                 if written.failure:
                     raise written.failure  # the file goes away
+                return written
         except UnsupportedError as error:
-            if error.report is not None:
-                # Why a conversion failed is what a report is for.
-                save(_report(report_path, to_json(error.report) | {"error": error_entry(error)}, None))
-                unsupported = error
-            else:
+            if error.report is None:
                 raise
+            # Why a conversion failed is what a report is for.
+            save(_report(report_path, to_json(error.report) | {"error": error_entry(error)}, None))
+            unsupported = error
         except VerificationError as error:
-            if error is not written.failure:
+            if written is None or error is not written.failure:
                 raise
-            return written
-        else:
             return written
     raise unsupported
+
+
+def _judged(
+    conversion: Conversion, model: str, path: Path, verifying: dict[str, Any] | None, strict: bool,
+    options: dict[str, Any], update: Callable[[str], None],
+) -> Written:  # fmt: skip
+    """Verify the file that stands at `path`, if that is asked for, and hold it to its target, if that is `strict`."""
+    report = conversion.report
+    written, verified = Written(report, {}), {}
+    if verifying is not None:
+        update("verify")
+        with report.stage("verify"):
+            verifying |= {"progress": update, "samples": conversion.samples}
+            verification = _verify(model, path, options, verifying)
+        verification.file, written.failure = report.output, verification.failure
+        verified = {"verification": verification.to_json()}
+    if strict and report.target and written.failure is None:
+        written.failure = refusal(report.target, model)
+    if written.failure:
+        report.output, report.output_bytes = "", 0
+    written.document = to_json(report) | verified
+    return written
 
 
 def _check_pages(report_path: str | None, quantize_report: str | None) -> None:
