@@ -1,4 +1,4 @@
-"""Buffer contents of constants in the file: their size in bytes, and the bytes in chunks.
+"""Buffer contents of constants in the file: their size in bytes, their places, and the bytes in chunks.
 
 What needs no copy is a view of the checkpoint's mapped pages, which are given back as it goes; what does, such as a
 transposed view, is copied a piece at a time. So no weight takes up memory for longer than it is written.
@@ -7,7 +7,10 @@ transposed view, is copied a piece at a time. So no weight takes up memory for l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +19,9 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.ir.mapped_arrays import drop_pages
 from fuseconv.ir.product import Product
+from fuseconv.write.table_encoder import Deferred, Table
 
+ALIGNMENT = 16
 _STRINGS_LIMIT = 1 << 31
 _MAPPED_BYTES = 1 << 26
 # What is copied stays in the processor's cache until it is written.
@@ -27,6 +32,61 @@ _COPIED_BYTES = 1 << 20
 _TILE = 64
 _ROWS = 120
 _MOST_COPIED_BYTES = 1 << 24
+
+
+class Weight(NamedTuple):
+    """A constant with a buffer of its own, its bytes, and the field of the description that will hold its place."""
+
+    value: Value
+    size: int
+    place: Deferred
+
+    def buffer(self, inline: bool) -> Table:
+        """Return its entry in the description; inline: as a vector of the flatbuffer, which it is behind its length."""
+        return Table("Buffer", {"data": self.place} if inline else {"offset": self.place, "size": self.size})
+
+
+def write_with_weights(
+    out: Any, data: bytearray, weights: Sequence[Weight], inline: bool, progress: Callable[[float], None] | None
+) -> None:
+    """Write the encoded description of a model, with the places of its weights filled in, and the weights behind it.
+
+    inline: places are counted from where they are told, else from the start of the file. progress: told which part of
+    the file is written, behind each weight."""
+    # Everything's place follows from the sizes, so that the description is complete before it is written.
+    ahead = 4 if inline else 0
+    end = len(data)
+    starts = []
+    for weight in weights:
+        start = end + ahead
+        start += -start % ALIGNMENT
+        told = weight.place.position
+        if inline:
+            data[told : told + 4] = (start - ahead - told).to_bytes(4, "little")
+        else:
+            data[told : told + 8] = start.to_bytes(8, "little")
+        starts.append(start)
+        end = start + weight.size
+    _reserve(out, end)
+    out.write(data)
+    whole, end = end, len(data)
+    for weight, start in zip(weights, starts, strict=True):
+        out.write(bytes(start - ahead - end))
+        if inline:
+            out.write(weight.size.to_bytes(4, "little"))
+        for piece in chunks(weight.value):
+            out.write(piece)
+        end = start + weight.size
+        if progress:
+            progress(end / whole)
+
+
+def _reserve(out: Any, length: int) -> None:
+    """Preallocate the blocks of a file: the file system finds them once, not for each chunk, which halves the time of
+    writing. A file system that cannot do so is written to as it is."""
+    if hasattr(os, "posix_fallocate"):
+        with suppress(OSError):
+            os.posix_fallocate(out.fileno(), 0, length)
 
 
 def size(value: Value) -> int:

@@ -13,7 +13,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from io import BytesIO
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
@@ -35,13 +34,12 @@ from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.runtime_versions import min_runtime_version
 from fuseconv.tfl.traits import ALL_OPERANDS_WRITTEN
 from fuseconv.write import flexbuffer
-from fuseconv.write.buffer_data import chunks, size
+from fuseconv.write.buffer_data import ALIGNMENT, Weight, chunks, size, write_with_weights
 from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies
 from fuseconv.write.offline_plan import offline_plan
 from fuseconv.write.table_encoder import Deferred, Encoder, Table
 from fuseconv.write.tensor_names import leave_out_names
 
-ALIGNMENT = 16
 # Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`
 # and `size`, counted from the start of the file.
 INLINE_LIMIT = (1 << 31) - (1 << 26)
@@ -103,53 +101,13 @@ def write(
         with open(out, "wb") as file:
             return write(module, file, names, plans_arena, inline_limit, progress)
     buffers = _Buffers(module)
-    weights = buffers.weights
     model = _Model(module, buffers, plans_arena)
-    sizes = [size(weight) for weight in weights]
-    inline = sum(sizes) + ALIGNMENT * len(weights) < inline_limit
-    places = [Deferred() for _ in weights]
-    root = model.root([_buffer(weight, place, inline) for weight, place in zip(weights, places, strict=True)])
+    weights = [Weight(value, size(value), Deferred()) for value in buffers.weights]
+    inline = sum(weight.size + ALIGNMENT for weight in weights) < inline_limit
+    root = model.root([weight.buffer(inline) for weight in weights])
     saved = 0 if names else leave_out_names(root)
-    data = Encoder(root, b"TFL3").data
-
-    # Everything's place follows from the sizes, so that the description is complete before it is written.
-    ahead = 4 if inline else 0
-    end = len(data)
-    starts = []
-    for length, place in zip(sizes, places, strict=True):
-        start = end + ahead
-        start += -start % ALIGNMENT
-        if inline:
-            data[place.position : place.position + 4] = (start - ahead - place.position).to_bytes(4, "little")
-        else:
-            data[place.position : place.position + 8] = start.to_bytes(8, "little")
-        starts.append(start)
-        end = start + length
-    _reserve(out, end)
-    out.write(data)
-    whole, end = end, len(data)
-    for weight, length, start in zip(weights, sizes, starts, strict=True):
-        out.write(bytes(start - ahead - end))
-        if inline:
-            out.write(length.to_bytes(4, "little"))
-        for piece in chunks(weight):
-            out.write(piece)
-        end = start + length
-        if progress:
-            progress(end / whole)
+    write_with_weights(out, Encoder(root, b"TFL3").data, weights, inline, progress)
     return Contents(buffers.graphs, buffers.places, model.names.values, saved)
-
-
-def _reserve(out: Any, length: int) -> None:
-    """Preallocate the blocks of a file: the file system finds them once, not for each chunk, which halves the time of
-    writing. A file system that cannot do so is written to as it is."""
-    if hasattr(os, "posix_fallocate"):
-        with suppress(OSError):
-            os.posix_fallocate(out.fileno(), 0, length)
-
-
-def _buffer(weight: Value, place: Deferred, inline: bool) -> Table:
-    return Table("Buffer", {"data": place} if inline else {"offset": place, "size": size(weight)})
 
 
 class _Buffers:
