@@ -20,11 +20,11 @@ from fuseconv.load.through_keras.model_file import trace
 from fuseconv.report.records import Report
 from fuseconv.runners import Arrays, Function, Spec
 from fuseconv.tf.side_effects import has_effect
-from fuseconv.tf.traits import TABLES, VARIABLES
+from fuseconv.tf.traits import CALLS, TABLES, VARIABLES, node_ops
 from fuseconv.transforms.tf.cut_signature import cut_signature
 from fuseconv.transforms.tf.inline import inline_functions
 
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_CALLS = node_ops(CALLS)
 
 
 def cut_by_loader(model: Source) -> bool:

@@ -17,11 +17,10 @@ TRAITS = ("tf/traits.py", "tfl/traits.py")
 # Why a set is no trait -> the sets, by file and name. One that is gone must leave the list.
 LEFT = {
     "names in a GraphDef, which is not IR yet": """
-        load/initialization_graph.py:ASSIGNMENTS load/initialization_graph.py:TABLE_WRITES
+        load/initialization_graph.py:ASSIGNMENTS
         load/initialization_graph.py:_IDENTITIES load/frozen_graph.py:_PLACEHOLDERS load/frozen_graph.py:_FEEDERS
-        load/frozen_graph.py:_NO_OUTPUTS load/graph_importer.py:CALLS load/graph_importer.py:_MERGES
-        load/graph_importer.py:_NEXT_ITERATIONS load/resource_values.py:_TABLES load/resource_values.py:_HANDLES
-        load/concrete_functions.py:_TABLES cut_original.py:_CALLS""",
+        load/frozen_graph.py:_NO_OUTPUTS load/graph_importer.py:_MERGES
+        load/graph_importer.py:_NEXT_ITERATIONS""",
     "the ops that one function serves, declared for it": """quantize/raise_hybrid_products.py:_PARTS
         load/keras/layers/operations.py:_COMPARED
         tf/shape_functions/elementwise.py:UNARY
@@ -31,10 +30,9 @@ LEFT = {
         transforms/tf/tensor_list_info.py:_STACKS transforms/tf/tensor_list_info.py:_JOINS
         transforms/tf/tensor_list_info.py:_GROWN transforms/tf/appended_lists.py:_WRITES
         transforms/tf/decompose_tensor_arrays.py:_HANDS_ON tf/symbolic_content.py:_SHAPE_OPS
-        transforms/tf/legalize_variables.py:TABLE_IMPORTS
         transforms/tf/legalize_variables.py:_ON_VARIABLES""",
     "traits joined with what one rule also takes": """fusions/affine_to_depthwise_conv.py:_TAKERS
-        fusions/fold_into_linear.py:_ACTIVATED lower/support/legalize_operands.py:_LINEAR tf/batching_rules.py:MOVES
+        lower/support/legalize_operands.py:_LINEAR tf/batching_rules.py:MOVES
         transforms/tf/propagate_splats.py:_MOVES transforms/loops/horizontal_fusion.py:_ELEMENTWISE
         transforms/tf/branch_results.py:_SCALAR_OPS transforms/tf/infer_input_ranks.py:_BROADCASTS
         quantize/balance_inputs.py:_LEAVES_INPUTS""",

@@ -19,7 +19,7 @@ from fuseconv.fusions.shared_weights import factor_behind, require_own_weights, 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
-from fuseconv.tfl.traits import ARITHMETIC
+from fuseconv.tfl.traits import ARITHMETIC, POOLS
 
 _LINEAR = tuple(LAYOUTS)
 BEHIND_ACTIVATION = "an activation stands between the two ops"
@@ -130,7 +130,7 @@ def _takes(other: Op, m: Match) -> bool:
 
 
 # CONCATENATION has the option, but its kernel refuses any activation.
-_ACTIVATED = (*LAYOUTS, *ARITHMETIC, "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+_ACTIVATED = (*LAYOUTS, *ARITHMETIC, *POOLS)
 
 
 @pattern

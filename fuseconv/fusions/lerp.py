@@ -19,7 +19,7 @@ _BOUNDED = ("Tanh", "Sigmoid")
 
 @pattern
 def interpolation(tf: Any, z: Any, h: Any, n: Any) -> Term:
-    return tf["AddV2", "Add"](tf.Mul(z, h), tf.Mul(tf.Sub(1.0, z), n))
+    return tf.AddV2(tf.Mul(z, h), tf.Mul(tf.Sub(1.0, z), n))
 
 
 def check(m: Match) -> None:

@@ -16,7 +16,7 @@ from fuseconv.fusions.fold_into_linear import linear_of
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS
-from fuseconv.tfl.traits import RESHAPES
+from fuseconv.tfl.traits import ARITHMETIC, RESHAPES
 
 
 @pattern
@@ -59,7 +59,7 @@ def _may_go(reader: Op) -> bool:
     if reader.type in RESHAPES:
         return any(map(_may_go, reader.result.uses))
     constants = any(value is not None and value.is_const for value in reader.operands)
-    return reader.type in FUSED_ACTIVATIONS or (reader.type in ("ADD", "SUB", "MUL", "DIV") and constants)
+    return reader.type in FUSED_ACTIVATIONS or (reader.type in ARITHMETIC and constants)
 
 
 FUSIONS = [Fusion("upsampling_by_channels", "DEPTH_TO_SPACE", side_by_side, rewrite, check)]

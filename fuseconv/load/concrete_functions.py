@@ -13,10 +13,11 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.load import protos
+from fuseconv.tf.traits import FIXED_TABLES, node_ops
 
 _CALL = "__call__"
 _CALL_SIGNATURE = "serving_default"
-_TABLES = frozenset({"HashTableV2", "HashTable"})
+_TABLES = node_ops(FIXED_TABLES)
 _SPECS = frozenset({"tensor_spec_value", "bounded_tensor_spec_value"})
 # The members of StructuredValue that hold further ones.
 _ROWS = frozenset({"list_value", "tuple_value"})

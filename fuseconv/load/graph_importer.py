@@ -19,8 +19,9 @@ from fuseconv.load.annotation import KEYS, annotation
 from fuseconv.load.function_library import FunctionLibrary
 from fuseconv.load.node_table import Nodes, Ref, function_ref, graph_ref
 from fuseconv.load.op_defs import Arg, OpDef, OpDefs, Outputs, is_custom
+from fuseconv.tf import traits
 
-CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+CALLS = traits.node_ops(traits.CALLS)
 _MERGES = frozenset({"Merge", "RefMerge"})
 _NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 # Where and how TensorFlow runs a node, as its device; never what it computes.

@@ -13,12 +13,10 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.load.graph_importer import CALLS
 from fuseconv.load.node_table import Nodes
+from fuseconv.tf.traits import TABLE_IMPORTS, node_ops
 
 ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
-TABLE_WRITES = frozenset({
-    "InitializeTable", "InitializeTableV2", "LookupTableImport", "LookupTableImportV2",
-    "InitializeTableFromTextFile", "InitializeTableFromTextFileV2",
-})  # fmt: skip
+TABLE_WRITES = node_ops(TABLE_IMPORTS)
 _IDENTITIES = frozenset({"Identity", "IdentityN", "StopGradient"})
 # No restore or init graph of TensorFlow's own comes near these; a malicious one could make us walk for ever.
 _MAX_WORK = 10_000_000

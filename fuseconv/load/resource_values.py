@@ -25,13 +25,14 @@ from fuseconv.load.initialization_graph import ASSIGNMENTS, Effects, Scope, Sour
 from fuseconv.load.node_table import Nodes
 from fuseconv.load.object_graph import checkpoint_keys
 from fuseconv.load.vocabulary_file import read_asset, read_text_file
+from fuseconv.tf.traits import TABLES, VARIABLES, node_ops
 
 INIT_SIGNATURE = "__saved_model_init_op"
 TABLE_COLLECTION = "table_initializer"
 _INIT_COLLECTIONS = ("saved_model_main_op", "legacy_init_op", TABLE_COLLECTION)
 _ASSET_COLLECTION = "saved_model_assets"
-_TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2", "MutableHashTable"})
-_HANDLES = _TABLES | {"VarHandleOp", "VariableV2", "Variable"}
+_HANDLES = TABLES | VARIABLES
+_HANDLE_NODES = node_ops(_HANDLES)
 _TEXT_FILE_DEFAULTS = {"vocab_size": -1, "delimiter": b"\t", "offset": 0}
 # Deeper than any initializer computes its keys and values.
 _MAX_DEPTH = 20
@@ -67,11 +68,11 @@ class Resources:
     def resolve(self, module: Module) -> None:
         """Set `shared_name` of each handle op to the name of its variable or table, and record their contents in the
         module."""
-        handles = [op for graph in module.graphs() for op in graph.ops if op.type in _HANDLES]
+        handles = [op for graph in module.graphs() for op in graph.ops if op.kind in _HANDLES]
         if not handles:
             return
         # A handle within a function is that of the main graph with its shared name.
-        inner = {op for graph in module.functions.values() for op in graph.ops if op.type in _HANDLES}
+        inner = {op for graph in module.functions.values() for op in graph.ops if op.kind in _HANDLES}
         twins = self._nodes_by_shared_name() if inner else {}
         for root in (self.meta.saver_def.restore_op_name, *_init_ops(self.meta)):
             if root:
@@ -80,7 +81,7 @@ class Resources:
         for op in handles:
             node = twins.get(_shared_name(op), "") if op in inner else op.name
             name = op.attrs["shared_name"] = names.of(op, node, self._origin(node)[0])
-            if op.type in _TABLES:
+            if op.kind in TABLES:
                 if name not in module.tables:
                     module.tables[name] = self._table(name, op, node)
             elif name not in module.variables:
@@ -89,7 +90,7 @@ class Resources:
     def _nodes_by_shared_name(self) -> dict[_SharedName, str]:
         found: dict[_SharedName, str] = {}
         for name, node in self.main.nodes.by_name.items():
-            if node.op in _HANDLES:
+            if node.op in _HANDLE_NODES:
                 container, shared = (str(attrs.text(node.attr[k].s)) if k in node.attr else "" for k in _SHARED)
                 found.setdefault((container, shared or name), name)
         return found

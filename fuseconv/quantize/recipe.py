@@ -21,6 +21,7 @@ from fuseconv.quantize.precision import coarse_ops, narrow_ranges
 from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
+from fuseconv.tfl.traits import CONTROL_FLOW
 
 Ranges = Mapping[Value, Range]
 # Of the largest number of a range, so small a part has no more than some steps of int8 in front of zero.
@@ -150,7 +151,7 @@ def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
         return lstm.refusal(op) or _unmeasured(measured, ranges)
     if op.kind == fake_quant.KIND:
         return fake_quant.refusal(op, kernels)
-    if op.type in ("IF", "WHILE"):
+    if op.type in CONTROL_FLOW:
         return "what it hands to its bodies is float"
     if op not in kernels:
         return f"{op.type} has no kernel for {kernels.activations}"

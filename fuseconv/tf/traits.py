@@ -20,6 +20,11 @@ FORWARDS = frozenset({
 VARIABLES = frozenset({"tf.VarHandleOp", "tf.VariableV2", "tf.Variable"})
 FIXED_TABLES = frozenset({"tf.HashTableV2", "tf.HashTable"})
 TABLES = FIXED_TABLES | {"tf.MutableHashTableV2", "tf.MutableHashTable"}
+# Ops that fill a table with what the loader has read from the model: the contents that it then has for good.
+TABLE_IMPORTS = frozenset({
+    "tf.LookupTableImportV2", "tf.LookupTableImport", "tf.InitializeTableV2", "tf.InitializeTable",
+    "tf.InitializeTableFromTextFileV2", "tf.InitializeTableFromTextFile",
+})  # fmt: skip
 TABLE_READS = frozenset({
     "tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize",
 })  # fmt: skip
@@ -46,3 +51,8 @@ RESHAPES = frozenset({"tf.ExpandDims", "tf.Reshape", "tf.Squeeze"})
 SLICES = frozenset({"tf.Slice", "tf.StridedSlice"})
 TAKES = SLICES | {"tf.Split", "tf.SplitV"}
 REPEATS = frozenset({"tf.BroadcastTo", "tf.Tile"})
+
+
+def node_ops(kinds: frozenset[str]) -> frozenset[str]:
+    """Return what nodes of these kinds are in a GraphDef, which is no IR yet: tf.If -> If."""
+    return frozenset(kind.removeprefix("tf.") for kind in kinds)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from fuseconv.tfl.traits import CONTROL_FLOW
+
 # Ops whose results hold elements of their first operand, or the same ones in another type.
 _HAND_ON = frozenset({
     "BROADCAST_TO", "CAST", "CEIL", "EXPAND_DIMS", "FLOOR", "RESHAPE", "REVERSE_V2", "ROUND", "SLICE", "SQUEEZE",
@@ -75,7 +77,7 @@ def _bodies(op: Mapping[str, Any]) -> list[tuple[int, int]]:
     """Return the subgraphs that an op runs, with the operand that is their first input."""
     offset = 1 if op["op"] == "IF" else 0
     keys = ("cond_subgraph_index", "body_subgraph_index", "then_subgraph_index", "else_subgraph_index")
-    options = op["options"] if op["op"] in ("IF", "WHILE") else {}
+    options = op["options"] if op["op"] in CONTROL_FLOW else {}
     return [(options[key], offset) for key in keys if key in options]
 
 

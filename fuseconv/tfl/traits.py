@@ -13,6 +13,9 @@ ARITHMETIC = ("ADD", "SUB", "MUL", "DIV")
 COMMUTATIVE = ("ADD", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
+POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+# Ops that run subgraphs on their own operands.
+CONTROL_FLOW = ("IF", "WHILE")
 
 # Ops that give the elements of their operand another shape, in their order; and those that also change the order.
 RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")

@@ -8,6 +8,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import Index, ResultType, op
+from fuseconv.tfl.traits import POOLS
 from fuseconv.tfl.type_inference import broadcast, content, ints, same, sizes_of, unknown
 
 
@@ -131,7 +132,7 @@ def batch_matmul(
     return x.dtype, (*batch, x.shape[-1 if adj_x else -2], y.shape[-2 if adj_y else -1])
 
 
-@op(dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"), "Pool2DOptions"))
+@op(dict.fromkeys(POOLS, "Pool2DOptions"))
 def pool_2d(
     x: Value,
     *,

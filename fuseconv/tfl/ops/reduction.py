@@ -6,6 +6,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, floordiv, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import Index, ResultType, op
+from fuseconv.tfl.traits import REDUCTIONS
 from fuseconv.tfl.type_inference import axis_of, ints, same, scalar, unknown
 
 
@@ -23,9 +24,7 @@ def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
     return tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone)
 
 
-@op(dict.fromkeys(
-    ("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"), "ReducerOptions"
-))  # fmt: skip
+@op(dict.fromkeys(REDUCTIONS, "ReducerOptions"))
 def reduction(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 

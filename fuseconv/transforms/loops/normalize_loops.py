@@ -8,7 +8,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, replace_uses
 from fuseconv.ir.rewriter import replace_uses_except
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.traits import LOOPS
+from fuseconv.tf.traits import ADDS, LOOPS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop, scalar
 
 # Comparisons of a counter with the last number that it takes, by its place; True if it stops one above that.
@@ -46,7 +46,7 @@ def _is_previous(made: Value, value: Value) -> bool:
         return False
     number = int(other.data.reshape(()))
     return (op.kind == "tf.Sub" and op.operands[0] is value and number == 1) or (
-        op.kind in ("tf.Add", "tf.AddV2") and number == -1
+        op.kind in ADDS and number == -1
     )
 
 

@@ -8,9 +8,8 @@ from fuseconv.ir.graph import Graph, Module, Op, Rejection, constant
 from fuseconv.ir.rewriter import add_function, has_kind
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.traits import TABLES, VARIABLES
+from fuseconv.tf.traits import TABLE_IMPORTS, TABLES, VARIABLES
 from fuseconv.tfl.builder import Builder
-from fuseconv.transforms.tf.legalize_variables import TABLE_IMPORTS
 
 # Tables have numbers of their own choice, variables get theirs from 0 on, and both count as resources.
 _FIRST_TABLE = 1 << 20

@@ -16,13 +16,8 @@ from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.resource_alias import aliases, are_read
 from fuseconv.tf.side_effects import bodies
-from fuseconv.tf.traits import FIXED_TABLES, FORWARDS, TABLE_READS, TABLES, VARIABLES
+from fuseconv.tf.traits import FIXED_TABLES, FORWARDS, TABLE_IMPORTS, TABLE_READS, TABLES, VARIABLES
 
-# Ops that fill a table with what the loader has read from the model: the contents that the table then has for good.
-TABLE_IMPORTS = frozenset({
-    "tf.LookupTableImportV2", "tf.LookupTableImport", "tf.InitializeTableV2", "tf.InitializeTable",
-    "tf.InitializeTableFromTextFileV2", "tf.InitializeTableFromTextFile",
-})  # fmt: skip
 _MUTABLE_TABLES = {"tf.MutableHashTableV2": "tf.HashTableV2", "tf.MutableHashTable": "tf.HashTable"}
 
 

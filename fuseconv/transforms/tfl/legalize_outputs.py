@@ -13,6 +13,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK
 from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.traits import CONTROL_FLOW
 
 # Ops whose indices tell which elements, never how many.
 _INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
@@ -76,7 +77,7 @@ def _has_fixed_ops(graph: Graph, functions: dict[str, Graph]) -> bool:
     for op in graph.ops:
         if op.type in _SIZED_BY_DATA or any(r.shape is None or _unknowns(r) - known for r in op.results):
             return False
-        if op.type in ("IF", "WHILE") and not _has_fixed_results(op, functions):
+        if op.type in CONTROL_FLOW and not _has_fixed_results(op, functions):
             return False
         indices = TABLE[op.type].indices if op.type not in _INDEXED else ()
         operands = [op.operands[index] for index in indices if index < len(op.operands)]

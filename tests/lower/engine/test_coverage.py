@@ -7,7 +7,7 @@ from fuseconv.lower.engine.coverage import _BY_PASSES, known_ops
 from fuseconv.lower.engine.unsupported_ops import _WHY
 from fuseconv.report.listing import rule_rows
 from fuseconv.tf import tensor_list_rules
-from fuseconv.tf.traits import CALLS, STEERING
+from fuseconv.tf.traits import CALLS, STEERING, TABLE_IMPORTS
 from fuseconv.transforms.tf import (
     decompose_grappler_kernels,
     decompose_tensor_arrays,
@@ -22,7 +22,7 @@ PASSES = {op for ops in _BY_PASSES.values() for op in ops.split()}
 def test_all_that_passes_rewrite_is_listed():
     tables = [
         CALLS, simplify_control_flow._CASES, STEERING, tensor_list_rules.REWRITES,
-        decompose_grappler_kernels._DECOMPOSE, legalize_variables.TABLE_IMPORTS, legalize_variables._UPDATES,
+        decompose_grappler_kernels._DECOMPOSE, TABLE_IMPORTS, legalize_variables._UPDATES,
         legalize_variables._ROW_UPDATES, decompose_tensor_arrays._REWRITES, tensor_list_info.MAKERS,
     ]  # fmt: skip
     rewritten = {re.sub(r"^tf\.", "", op) for table in tables for op in table}
