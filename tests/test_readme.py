@@ -22,7 +22,7 @@ from fuseconv.fuse.numeric_check import NumericCheck
 from fuseconv.fuse.registry import Registry
 from fuseconv.load import keras as keras_data
 from fuseconv.options import Options
-from fuseconv.report.listing import fusion_table
+from fuseconv.report.listing import fusion_rows
 from tests import museum
 from tests.bench import table
 from tests.check_pass import check_pass
@@ -224,10 +224,21 @@ def test_what_is_generated_is_up_to_date(page: Path) -> None:
     assert _generated(page) == page.read_text()
 
 
+def _fusions() -> str:
+    """The fusions as a table in Markdown, which links to the file of each."""
+    lines = ["| Fusion | Of | Into | File |", "|---|---|---|---|"]
+    for row in fusion_rows(Registry.builtin()):
+        of = ", ".join(f"`{name}`" for name in row["matches"].split()) or row["summary"].partition(" -> ")[0]
+        file = row["origin"].rpartition(".")[2] + ".py"
+        link = f"[`{file}`](../fusions/{file})"
+        lines.append(f"| `{row['name']}` | {of.replace('|', chr(92) + '|')} | {row['emits']} | {link} |")
+    return "\n".join(lines)
+
+
 def _generated(page: Path) -> str:
     """The page with its marked block written anew."""
     if page == FUSE:
-        return table.insert(page.read_text(), fusion_table(Registry.builtin()), "fusions")
+        return table.insert(page.read_text(), _fusions(), "fusions")
     if page == MUSEUM:
         return museum.page()
     if page == LAYERS:

@@ -78,11 +78,6 @@ def limited(budget: Budget) -> Iterator[None]:
         _current.reset(token)
 
 
-def current() -> Budget | None:
-    """Return the budget that holds here."""
-    return _current.get()
-
-
 def charge(array: np.ndarray, name: str) -> None:
     """Count the array of a constant. Raises InputError, which names it, if there is no room for it."""
     budget = _current.get()

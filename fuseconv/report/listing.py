@@ -38,17 +38,6 @@ def fusion_rows(registry: Registry) -> list[dict[str, str]]:
     ]
 
 
-def fusion_table(registry: Registry) -> str:
-    """Return the fusions as a table in Markdown, for the README of `fuse/`: it links to the file of each."""
-    lines = ["| Fusion | Of | Into | File |", "|---|---|---|---|"]
-    for row in fusion_rows(registry):
-        of = ", ".join(f"`{name}`" for name in row["matches"].split()) or row["summary"].partition(" -> ")[0]
-        file = row["origin"].rpartition(".")[2] + ".py"
-        link = f"[`{file}`](../fusions/{file})"
-        lines.append(f"| `{row['name']}` | {of.replace('|', chr(92) + '|')} | {row['emits']} | {link} |")
-    return "\n".join(lines)
-
-
 def rule_rows(registry: Registry) -> list[dict[str, Any]]:
     """Return `{"op", "emits", "attributes", "summary", "origin"}` of each TensorFlow op that has a rule, sorted by op.
 

@@ -56,20 +56,19 @@ class Convolution:
 class Gather:
     """GatherDimensionNumbers: where the dimensions of a slice are in the result; which of them are left out; the
     operand's dimension that each number of an index is for; the indices' dimension that an index goes along; and the
-    dimensions of the operand and of the indices that go together."""
+    dimensions of the operand that go together with dimensions of the indices."""
 
     offset: tuple[int, ...]
     collapsed: tuple[int, ...]
     index_map: tuple[int, ...]
     index_vector: int
     operand_batching: tuple[int, ...]
-    indices_batching: tuple[int, ...]
 
     @staticmethod
     def parse(message: str | bytes) -> Gather:
         fields = _fields(message)
-        offset, collapsed, index_map, operand, indices = (tuple(fields.get(number, ())) for number in (1, 2, 3, 5, 6))
-        return Gather(offset, collapsed, index_map, fields.get(4, [0])[0], operand, indices)
+        offset, collapsed, index_map, operand = (tuple(fields.get(number, ())) for number in (1, 2, 3, 5))
+        return Gather(offset, collapsed, index_map, fields.get(4, [0])[0], operand)
 
 
 def _fields(message: str | bytes) -> dict[int, list[int]]:

@@ -38,4 +38,4 @@ def test_a_gather() -> None:
         offset_dims=[1, 2], collapsed_slice_dims=[0], start_index_map=[3], index_vector_dim=4,
         operand_batching_dims=[5], start_indices_batching_dims=[6],
     )  # fmt: skip
-    assert Gather.parse(message.SerializeToString()) == Gather((1, 2), (0,), (3,), 4, (5,), (6,))
+    assert Gather.parse(message.SerializeToString()) == Gather((1, 2), (0,), (3,), 4, (5,))

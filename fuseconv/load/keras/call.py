@@ -78,7 +78,7 @@ class Model:
         self.read.setdefault(x, []).append(now)
         return mask
 
-    def take_mask(self, x: Value) -> None:
+    def drop_mask(self, x: Value) -> None:
         """Say that a tensor loses its mask now. Raises UnknownLayer if it does not follow from the file whether Keras
         calls another layer that reads it first."""
         now = tuple(self.calls)
@@ -266,10 +266,10 @@ class Call:
         """Return the mask of a tensor."""
         return self.model.mask_of(x)
 
-    def take_masks(self, *tensors: Value) -> None:
+    def drop_masks(self, *tensors: Value) -> None:
         """Say that tensors have lost their masks for all layers that are called later."""
         for x in tensors:
-            self.model.take_mask(x)
+            self.model.drop_mask(x)
 
     def given_mask(self, x: Value, alone: bool = True) -> Value | None:
         """Return the mask that the layer is called with, or else that of its input; Keras 3 looks for the latter only

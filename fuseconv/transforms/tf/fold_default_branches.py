@@ -12,7 +12,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.traits import BRANCHES, FORWARDS
-from fuseconv.transforms.tf.simplify_control_flow import take_branch
+from fuseconv.transforms.tf.simplify_control_flow import inline_known_branch
 
 _LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
 
@@ -28,7 +28,7 @@ def fold_default_branches(module: Module, report: Report) -> None:
         if known is None:
             return None
         op.set_operand(0, constant(known, types.of_array(known), op.name))
-        return take_branch(op, out, module, report)
+        return inline_known_branch(op, out, module, report)
 
     for graph in module.graphs():
         rewrite_ops(graph, BRANCHES, rewrite, revisit=True)

@@ -34,9 +34,9 @@ def simplify_control_flow(module: Module, report: Report) -> None:
         if op.kind in LOOPS:
             _prune_loop(op, module, report)
         elif op.operands[0] is not None and op.operands[0].is_const:
-            return take_branch(op, out, module, report)
+            return inline_known_branch(op, out, module, report)
         elif (side := possible_side(op, module)) is not None:
-            return _take_side(op, side, "the other side makes what its readers cannot take", out, module, report)
+            return _inline_side(op, side, "the other side makes what its readers cannot take", out, module, report)
         else:
             reduce_branch_results(op, out, module)
             _prune_branches(op, module)
@@ -45,7 +45,7 @@ def simplify_control_flow(module: Module, report: Report) -> None:
     for graph in list(module.graphs()):
         _nest_cases(graph, module)
     for graph in list(module.graphs()):
-        _express_conditions(graph, module)
+        _convert_conditions_to_bool(graph, module)
     graphs = list(module.graphs())
     # Constants go into functions from where these are run; what these do not read, they need not be given.
     for graph in (*graphs, *reversed(graphs)):
@@ -100,7 +100,7 @@ def _is_number(tf: TfBuilder, index: Value, number: int) -> Value:
     return tf.Equal(index, constant(number, index.dtype), dtype=BOOL)
 
 
-def _express_conditions(graph: Graph, module: Module) -> None:
+def _convert_conditions_to_bool(graph: Graph, module: Module) -> None:
     """Turn conditions into bools: a number holds unless it is 0, and what is no scalar unless it is empty."""
 
     def rewrite(op: Op, out: list[Op]) -> None:
@@ -171,14 +171,14 @@ def _prune_branches(op: Op, module: Module) -> None:
     _keep_results(op, read)
 
 
-def take_branch(op: Op, out: list[Op], module: Module, report: Report) -> list[Value]:
+def inline_known_branch(op: Op, out: list[Op], module: Module, report: Report) -> list[Value]:
     """Move the body of the side that a branch on a constant takes to `out`; return what the branch makes."""
     condition = op.operands[0].data  # type: ignore[union-attr]
     taken = bool(condition.size) if condition.ndim else bool(condition)  # type: ignore[union-attr]
-    return _take_side(op, "then_branch" if taken else "else_branch", "its condition is constant", out, module, report)
+    return _inline_side(op, "then_branch" if taken else "else_branch", "its condition is constant", out, module, report)
 
 
-def _take_side(op: Op, side: str, why: str, out: list[Op], module: Module, report: Report) -> list[Value]:
+def _inline_side(op: Op, side: str, why: str, out: list[Op], module: Module, report: Report) -> list[Value]:
     reference: FuncRef = op.attrs[side]
     report.removed(op, "simplify-control-flow", f"{why}; {reference.name} stands in its place")
     return move_body(module.functions[reference.name], op.operands[1:], out)

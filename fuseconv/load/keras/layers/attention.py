@@ -125,7 +125,7 @@ def multi_head_attention(
     else:
         made = _attend_along(k, query, value, key, heads, axes, sliding_window)
     if k.model.keras3:
-        k.take_masks(query, value, value if key is None else key)
+        k.drop_masks(query, value, value if key is None else key)
     return made
 
 
