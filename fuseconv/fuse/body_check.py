@@ -20,7 +20,7 @@ from fuseconv.fuse.numeric_check import (
 from fuseconv.fuse.output_difference import Unverifiable
 from fuseconv.ir.dims import substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
-from fuseconv.tf.composites import original
+from fuseconv.tf.annotated_functions import original
 from fuseconv.tf.side_effects import bodies
 
 FuseAlone = Callable[[Fusion, Op, Graph, Module], Match]

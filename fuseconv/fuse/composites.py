@@ -14,7 +14,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach
 from fuseconv.ir.rewriter import Speculative, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.composites import annotation, callee_of
+from fuseconv.tf.annotated_functions import annotation, callee_of
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tf.traits import CALLS
 from fuseconv.tfl.builder import Builder

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fuseconv.errors import InputError, suggestion
 from fuseconv.ir.graph import Graph, Module, Op, Value
-from fuseconv.tf.composites import callee_of
+from fuseconv.tf.annotated_functions import callee_of
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.traits import TF1_CONTROL_FLOW
 

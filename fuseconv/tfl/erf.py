@@ -6,7 +6,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.polynomial import polynomial
+from fuseconv.tfl.horner import polynomial
 
 # erf(x) = tanh(x * p(x * x)), p of falling powers: fitted for |x| <= 4 with a relative error of erf below 2.5e-7. Where
 # |x| is larger, erf is 1 in float32.

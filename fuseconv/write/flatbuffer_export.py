@@ -37,8 +37,8 @@ from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import ALIGNMENT, Weight, chunks, size, write_with_weights
 from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies
 from fuseconv.write.offline_plan import offline_plan
+from fuseconv.write.strip_names import leave_out_names
 from fuseconv.write.table_encoder import Deferred, Encoder, Table
-from fuseconv.write.tensor_names import leave_out_names
 
 # Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`
 # and `size`, counted from the start of the file.

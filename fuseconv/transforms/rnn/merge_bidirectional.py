@@ -14,8 +14,8 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_op, detach, replace_uses
 from fuseconv.ir.rewriter import add_function, erase_ops
 from fuseconv.pass_manager import module_pass
+from fuseconv.tf.annotated_functions import annotation, callee_of
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.composites import annotation, callee_of
 from fuseconv.tf.operands import is_reversal
 from fuseconv.tf.side_effects import has_effect
 from fuseconv.tf.traits import CALLS

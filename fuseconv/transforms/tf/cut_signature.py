@@ -13,7 +13,7 @@ from fuseconv.ir.op_slices import backward_slice, forward_slice
 from fuseconv.ir.rewriter import erase_ops, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Cut, Report
-from fuseconv.tf.composites import callee_of
+from fuseconv.tf.annotated_functions import callee_of
 from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import has_effect, is_local
 from fuseconv.tf.tensor_names import Tensor, TensorNames

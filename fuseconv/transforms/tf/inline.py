@@ -12,7 +12,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, rep
 from fuseconv.ir.rewriter import replace_op, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.composites import callee_of, implements
+from fuseconv.tf.annotated_functions import callee_of, implements
 from fuseconv.tf.side_effects import references
 from fuseconv.tf.traits import CALLS
 

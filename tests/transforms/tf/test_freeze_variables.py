@@ -10,7 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Variable
 from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
-from fuseconv.tf.composites import implements
+from fuseconv.tf.annotated_functions import implements
 from fuseconv.transforms.tf.freeze_variables import freeze_variables
 from fuseconv.transforms.tf.inline import inline
 from tests.check_pass import check_pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir.verifier import check
-from fuseconv.tf.composites import implements
+from fuseconv.tf.annotated_functions import implements
 from fuseconv.transforms.tf.inline import inline, inline_composites
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of

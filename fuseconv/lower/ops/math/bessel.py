@@ -12,7 +12,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import scalar, select
 from fuseconv.lower.support.type_promotion import in_float32
-from fuseconv.tfl.polynomial import polynomial
+from fuseconv.tfl.horner import polynomial
 
 _ONE = np.ones((), np.float32)
 _NEAR = 7.75

@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import in_float32
-from fuseconv.tfl.polynomial import odd_polynomial, polynomial
+from fuseconv.tfl.horner import odd_polynomial, polynomial
 
 _ONE = np.ones((), np.float32)
 # Polynomials of falling powers of z - 1, for 1/2 <= z <= 3: lgamma(z) / ((z - 1) * (z - 2)) and digamma(z) / (z - root)

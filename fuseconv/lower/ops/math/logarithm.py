@@ -18,7 +18,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import in_float32
-from fuseconv.tfl.polynomial import odd_polynomial
+from fuseconv.tfl.horner import odd_polynomial
 
 _ONE = np.ones((), np.float32)
 _LARGE = 3e38

@@ -16,7 +16,7 @@ from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import in_float32
 from fuseconv.tfl.erf import erf
-from fuseconv.tfl.polynomial import polynomial
+from fuseconv.tfl.horner import polynomial
 
 _ONE = np.ones((), np.float32)
 # erfc(x) = exp(-x * x) * t * p(t) for x >= 0, t = 1 / (1 + x * _ERFC_SLOPE), p of falling powers. Fitted with a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir.graph import FuncRef, Graph, Op
-from fuseconv.tf.composites import annotation, callee_of, implements, original
+from fuseconv.tf.annotated_functions import annotation, callee_of, implements, original
 
 
 def test_only_a_call_of_a_function_has_a_callee() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Op
 from fuseconv.lower.rules import Lowering
-from fuseconv.tfl.polynomial import odd_polynomial, polynomial
+from fuseconv.tfl.horner import odd_polynomial, polynomial
 
 
 def builder() -> Lowering:
