@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click.testing import CliRunner
 
+from fuseconv import targets
+from fuseconv.cli import main
 from fuseconv.errors import InputError
 from fuseconv.fuse.registry import Registry
 from fuseconv.targets.conditions import operands
@@ -24,6 +28,14 @@ def _plugin(*targets: object) -> ModuleType:
 
 def test_there_are_eight() -> None:
     assert list(Registry().targets()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_named_where_users_look(name: str) -> None:
+    rows = (Path(targets.__file__).parent / "README.md").read_text()
+    help = CliRunner().invoke(main, ["convert", "--help"], terminal_width=10_000).output
+    assert f"\n| `{name}` |" in rows
+    assert name in help[help.index("--target") :].partition("--strict")[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
