@@ -61,6 +61,7 @@ class NodeMatcher:
         return bound.but(miss, partial(self._match_parts, op))
 
     def _match_parts(self, op: Op, bound: Bindings) -> bool:
+        """Bind the op and match its operands and the rest; undo what was bound if that fails."""
         node, name = self.node, self.node.name
         if name:
             before = bound.ops.get(name)
@@ -119,6 +120,7 @@ def _value_matcher(term: Any, then: _Step, node: NodeMatcher | None) -> _ValueMa
 
 
 def _parameter_matcher(term: Parameter, then: _Step) -> _ValueMatcher:
+    """Return a function that binds a value to a parameter, which may have but one, and then matches the rest."""
     name, constant = term.name, term.constant
 
     def match(value: Value | None, bound: Bindings) -> bool:
@@ -193,6 +195,7 @@ def _is_same(a: Value, b: Value) -> bool:
 
 
 def _is_number(value: Value, number: float) -> bool:
+    """Return whether a value is a constant of one element, this number but for its rounding."""
     if value.data is None or value.data.size != 1 or value.data.dtype.kind not in "fiubV":
         return False
     return math.isclose(float(value.data.reshape(())), number, rel_tol=_RELATIVE_TOLERANCE)

@@ -53,6 +53,8 @@ def fuse_siblings(graph: Graph, constants: ConstantReaders, report: Report) -> N
 
 
 class _Fuser:
+    """The fusion of siblings in one graph."""
+
     def __init__(self, graph: Graph, constants: ConstantReaders, report: Report) -> None:
         self.graph = graph
         self.constants = constants
@@ -91,7 +93,7 @@ class _Fuser:
         """Fuse one group of adjacent slices: f(x[:n]), f(x[n:]) -> f(x); return False if there is none."""
         groups: dict[tuple, list[tuple[int, Op]]] = {}
         for op in self.graph.ops:
-            found = self.key(op)
+            found = self.fusion_key(op)
             if found is not None:
                 groups.setdefault(found[0], []).append((found[1], op))
         for group in groups.values():
@@ -102,7 +104,7 @@ class _Fuser:
                     return True
         return False
 
-    def key(self, op: Op) -> tuple[tuple, int] | None:
+    def fusion_key(self, op: Op) -> tuple[tuple, int] | None:
         """Return what ops that can be fused have in common, and where this one's slice begins."""
         shape = op.result.shape if len(op.results) == 1 else None
         if op.type not in _ELEMENTWISE or not shape or not isinstance(shape[-1], int) or not is_repeatable(op):
@@ -130,6 +132,8 @@ class _Fuser:
         return (op.type, attrs_key(op.attrs), op.result.dtype.name, tuple(common)), begin
 
     def fused_operand(self, run: list[Op], index: int) -> Value:
+        """Return the operand that the fused op has in the place of those of adjacent ops: the numbers of all channels,
+        or the slice that covers their slices."""
         first = run[0].operands[index]
         assert first is not None
         if first.data is not None:
@@ -172,6 +176,7 @@ class _Fuser:
         self.graph.ops[at:at] = ops
 
     def erase_unread(self) -> None:
+        """Erase the slices and splits that nothing reads any more, the last ones first."""
         kept: list[Op] = []
         for op in reversed(self.graph.ops):
             if op.kind in TAKES and not any(result.uses for result in op.results):
@@ -185,12 +190,12 @@ class _Fuser:
         """Replace a Split of which not all results are read: split(x)[0] -> x[:n]."""
 
         def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-            parts = [part_of(result) for result in op.results if result.uses]
-            if len(parts) == len(op.results) or None in parts:
+            read = [result for result in op.results if result.uses]
+            parts = {result: part for result in read if (part := part_of(result)) is not None}
+            if len(read) == len(op.results) or len(parts) < len(read):
                 return None
             tf = TfBuilder(out, op)
-            for result, part in zip([result for result in op.results if result.uses], parts):
-                assert part is not None
+            for result, part in parts.items():
                 replace_uses(result, _sliced(tf, part.whole, part.begin, part.size))
             return []
 
@@ -242,8 +247,6 @@ def _output_axis(op: Op) -> int | None:
     return 3 if plain else None
 
 
-
-
 def part_of(value: Value) -> _Slice | None:
     """Return the slice of a tensor's last dimension that a value is; None if it is none."""
     op = value.op
@@ -278,6 +281,7 @@ def _slice_begin(op: Op, index: int, rank: int) -> int | None:
 
 
 def _sliced(tf: TfBuilder, whole: Value, begin: int, size: int) -> Value:
+    """Build the slice of a tensor's last dimension: whole[..., begin : begin + size]."""
     assert whole.shape is not None
     *bounds, masks = SliceSpec((*[WHOLE] * (len(whole.shape) - 1), Take(begin, begin + size))).operands()
     made = tf.StridedSlice(whole, *bounds, **masks)

@@ -55,9 +55,8 @@ def split_loop(op: Op, module: Module, trial: Speculative) -> Fission | None:
     loop, _ = strip_mask(whole)
     groups = _connected_states(loop)
     made = {loop.made[i] for i in loop.states}
-    one = len(groups) == 1 and all(output.item in made for output in loop.outputs)
-    one = one and not _vectorizable_inputs(loop, groups[0])
-    if not groups or one:
+    only_states = all(output.item in made for output in loop.outputs)
+    if not groups or (len(groups) == 1 and only_states and not _vectorizable_inputs(loop, groups[0])):
         return None
     return _LoopSplitter(loop, whole, module, trial.ops).run(groups)
 
@@ -150,6 +149,9 @@ class _LoopSplitter:
         self.stacked = Stacked(loop, whole.inputs, self.tf, self.steps())
 
     def run(self, groups: list[list[int]]) -> Fission:
+        """Build a loop for each group of states, and what is computed of all steps at once between and behind them.
+
+        Raises NotALoop if something else is read of the loop than what these make."""
         parts = [_CellLoop(self, group) for group in groups]
         computed = [output for output in self.loop.outputs if output.item not in self.made]
         if any(not output.every for output in computed):
@@ -180,6 +182,7 @@ class _LoopSplitter:
         return Fission(self.loop, self.module, self.built, results)
 
     def as_list(self, rows: Value) -> Value:
+        """Return the list of the elements of all steps [steps, ...]."""
         shape = self.tf.ints([size if isinstance(size, int) else -1 for size in (rows.shape or ())[1:]])
         return self.tf.TensorListFromTensor(rows, shape, dtype=types.VARIANT)
 
@@ -187,6 +190,7 @@ class _LoopSplitter:
         return self.tf.ints([-1, self.width(state)])
 
     def width(self, state: int) -> int:
+        """Return the n of a state [batch, n]. Raises NotALoop if it has none."""
         operand = self.loop.op.operands[state]
         return _width(None if operand is None else operand.shape)
 
@@ -232,8 +236,8 @@ class _CellLoop:
         """Build the loop of the group. published: the states that other groups read."""
         whole, loop = self.whole, self.whole.loop
         name = f"{loop.op.name}/cell{number}"
-        cond, cond_values = self.graph(f"{name}/cond", loop.cond)
-        body, values = self.graph(f"{name}/body", loop.body)
+        cond, cond_values = self.new_graph(f"{name}/cond", loop.cond)
+        body, values = self.new_graph(f"{name}/body", loop.body)
         operands = [loop.op.operands[i] for i in self.kept]
         written: list[Value] = []
         # Behind the variables that are kept stand the sequences that the group reads, then those that it makes.
@@ -248,8 +252,8 @@ class _CellLoop:
             values[value] = item
             operands.append(whole.lists[value])
             written.append(read)
-        _copy(loop.cond.ops, loop.cond.outputs, cond_values, cond.ops)
-        _copy(loop.body.ops, [loop.body.outputs[i] for i in self.kept], values, body.ops)
+        _copy_needed(loop.cond.ops, loop.cond.outputs, cond_values, cond.ops)
+        _copy_needed(loop.body.ops, [loop.body.outputs[i] for i in self.kept], values, body.ops)
         cond.outputs = [_mapped(cond_values, value) for value in loop.cond.outputs]
         for state in published:
             made = self.add_list(cond, body, f"made{state}")
@@ -288,7 +292,7 @@ class _CellLoop:
         operands = [_mapped(values, test), *(values[made] if choice is made else zeros for choice in choices)]
         return tf.add(selection.type, operands, dict(selection.attrs), made.dtype, made.shape)
 
-    def graph(self, name: str, like: Graph) -> tuple[Graph, dict[Value, Value]]:
+    def new_graph(self, name: str, like: Graph) -> tuple[Graph, dict[Value, Value]]:
         """Return a graph that takes the variables that are kept, and what stands in it for those of the whole loop."""
         graph = Graph(name, dict(like.attrs))
         values: dict[Value, Value] = {}
@@ -303,10 +307,11 @@ class _CellLoop:
 
 
 def _mapped(values: dict[Value, Value], value: Value) -> Value:
+    """Return what stands for a value in another graph; a constant stands for itself."""
     return value if value.is_const else values[value]
 
 
-def _copy(ops: Iterable[Op], outputs: Iterable[Value], values: dict[Value, Value], out: list[Op]) -> None:
+def _copy_needed(ops: Iterable[Op], outputs: Iterable[Value], values: dict[Value, Value], out: list[Op]) -> None:
     """Copy the ops that the outputs need, on the values that are known already."""
     needed = set().union(*(_backward_slice(value, values.keys()) for value in outputs))
     for op in ops:

@@ -80,6 +80,7 @@ class Step:
         return self.known[value]
 
     def run(self, op: Op) -> list[Columns | None]:
+        """Return what the results of an op are: atoms of their own where it cannot be said."""
         try:
             made = self.apply(op)
         except TooLarge:
@@ -100,12 +101,14 @@ class Step:
         return None
 
     def map(self, function: Callable[..., Poly], *operands: Value | None) -> Columns | None:
+        """Return a function of polynomials of operands, column by column; None if one of these is not known."""
         columns = [self.operand(operand) for operand in operands]
         known = [operand for operand in columns if operand is not None]
         return elementwise(lambda *x: renamed(function(*x)), *known) if len(known) == len(columns) else None
 
 
 def _source(role: str, index: int, width: int) -> Columns:
+    """Return all columns of an input (`x`), of a state, or of what the step makes of a state (`next`)."""
     return one_piece(of_atom(Source(role, index, 0, width, width)), width)
 
 
@@ -122,6 +125,7 @@ def _weight(value: Value) -> Columns | None:
 
 
 def _opaque(value: Value) -> Columns | None:
+    """Return a value [batch, n] as an atom of which nothing is known; None of another shape."""
     shape = value.shape
     if shape is None or len(shape) != 2 or not isinstance(shape[1], int):
         return None
@@ -161,6 +165,7 @@ def _clip(low: float, high: float, x: Poly) -> Poly:
 
 
 def _bounded(minimum: bool) -> Callable[..., Poly]:
+    """Return the meaning of Minimum, or of Maximum: a clip on one side. It raises TooLarge if neither is a number."""
     def function(a: Poly, b: Poly) -> Poly:
         x, bound = (b, a.number) if b.number is None else (a, b.number)
         if bound is None:
@@ -202,7 +207,7 @@ def _matmul(step: Step, op: Op) -> Columns | None:
 
 
 def _einsum(step: Step, op: Op) -> Columns | None:
-    """Return the equations of a product of two matrices: "ij,jk->ik", "ij,kj->ik"."""
+    """Return an Einsum that is a product of two matrices: "ij,jk->ik", "ij,kj->ik"."""
     equation = op.attrs["equation"]
     left, _, rest = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "").partition(",")
     right, _, result = rest.partition("->")
@@ -214,6 +219,7 @@ def _einsum(step: Step, op: Op) -> Columns | None:
 
 
 def _product(step: Step, left: Value | None, right: Value | None, transposed: bool) -> Columns | None:
+    """Return the product with a constant matrix: the sum of each piece of the columns times its rows of the matrix."""
     columns = step.operand(left)
     shape = right.shape if right is not None and right.data is not None else None
     if columns is None or columns.width is None or shape is None or len(shape) != 2:
@@ -268,6 +274,7 @@ def _slice(step: Step, op: Op) -> Columns | None:
 
 
 def _concat(step: Step, op: Op) -> Columns | None:
+    """Return a ConcatV2 of columns, for the whole batch."""
     *values, axis = op.operands
     columns = [step.operand(value) for value in values]
     known = [part for part in columns if part is not None and part.width is not None]

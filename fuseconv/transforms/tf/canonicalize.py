@@ -50,7 +50,7 @@ def canonicalize(module: Module, report: Report) -> None:
     """
     walk = _Walk(module, report)
     for signature in module.signatures:
-        walk.graph(signature.graph)
+        walk.walk_graph(signature.graph)
     remove_dead_code(module, report)
 
 
@@ -60,7 +60,7 @@ def infer_shapes(module: Module) -> None:
     walk = _Walk(module, Report())
     walk.only_infer = True
     for signature in module.signatures:
-        walk.graph(signature.graph)
+        walk.walk_graph(signature.graph)
     for op, kind, attrs, operands in changed:
         op.set_kind(kind)
         op.attrs = attrs
@@ -89,18 +89,21 @@ def _read_tensors(module: Module) -> list[tuple[Op, str, dict[str, Any], list[Va
 
 
 class _Walk:
+    """A walk over the ops of graphs, in order, into the bodies of loops, branches and calls where these stand."""
+
     def __init__(self, module: Module, report: Report) -> None:
         self.module = module
         self.report = report
         self.only_infer = False
         # How many bodies the walk is inside of.
-        self.inside = 0
+        self.depth = 0
         self.subexpressions = CommonSubexpressions()
         # Ops that are not folded because their results are large; what is made of those may be folded yet.
         self.postponed: dict[Op, _Postponed] = {}
         self.places = itertools.count()
 
-    def graph(self, graph: Graph) -> None:
+    def walk_graph(self, graph: Graph) -> None:
+        """Infer the results of each op in turn; take out what only forwards, can be folded, or equals an earlier op."""
         seen: dict[Any, Op] = {}
         kept: list[Op] = []
         for op in graph.ops:
@@ -115,9 +118,9 @@ class _Walk:
                 continue
             if op.dialect == "tfl":
                 for body, _ in bodies(op, self.module):
-                    self.graph(body)
+                    self.walk_graph(body)
             else:
-                if self.forward(op):
+                if self.drop_forwarding(op):
                     continue
                 self.infer(op)
                 if self.fold(op):
@@ -131,6 +134,7 @@ class _Walk:
         graph.ops = kept
 
     def replace(self, op: Op, values: list[Value], kind: str, rule: str, why: str) -> bool:
+        """Let the readers of an op read these values, and record why; return True: the op is gone."""
         for old, new in zip(op.results, values):
             replace_uses(old, new)
         if op.sources:
@@ -138,12 +142,13 @@ class _Walk:
         detach(op)
         return True
 
-    def forward(self, op: Op) -> bool:
+    def drop_forwarding(self, op: Op) -> bool:
+        """Drop an op that hands its operands on: Identity(x) -> x. Return whether it is gone."""
         same_type = op.kind == "tf.Cast" and op.operands[0].dtype is op.result.dtype  # type: ignore[union-attr]
         if op.kind not in FORWARDS and not same_type:
             return False
         operands = [value for value in op.operands if value is not None]
-        if op.kind == "tf.EnsureShape" and (self.inside or operands[0].op is not None):
+        if op.kind == "tf.EnsureShape" and (self.depth or operands[0].op is not None):
             self.infer(op)
             if op.result.shape != operands[0].shape:
                 return False  # it tells what cannot be inferred
@@ -152,6 +157,7 @@ class _Walk:
         return self.replace(op, operands, "removed", "forward", "it hands its operand on")
 
     def infer(self, op: Op) -> None:
+        """Infer the shapes of an op's results, and the elements of small integer ones."""
         made = self.run(op) if op.kind in RUNNERS and bodies(op, self.module) else None
         shapes = shape_functions.infer(op) if made is None else [each.shape for each in made]
         op.fits = shapes is not None and None not in shapes
@@ -206,23 +212,25 @@ class _Walk:
         return value is body.inputs[index]
 
     def walk_bodies(self, op: Op, operands: list[_Known]) -> list[list[_Known]]:
+        """Walk the bodies of an op on these operands; return what is known of the outputs of each."""
         made: list[list[_Known]] = []
         for body, offset in bodies(op, self.module):
             for value, known in zip(body.inputs, operands[offset:]):
                 value.shape, value.content = known
-            self.inside += 1
-            self.graph(body)
-            self.inside -= 1
+            self.depth += 1
+            self.walk_graph(body)
+            self.depth -= 1
             made.append([_known(value) for value in body.outputs])
         return made
 
     def fold(self, op: Op) -> bool:
+        """Replace an op by constants if its results are empty or can be computed. Return whether it is gone."""
         if op.fits and op.results and 0 in op.results[0].shape and is_repeatable(op):  # type: ignore[operator]
             empty = empty_constants([(result.dtype, result.shape) for result in op.results])
             if empty:
                 return self.replace(op, empty, "folded", "empty tensor", "it has no elements")
         arrays = _contents(op)
-        if arrays is None and self.foldable(op):
+        if arrays is None and self.may_fold(op):
             arrays = self.compute(op)
         if arrays is None:
             return False
@@ -231,7 +239,10 @@ class _Walk:
         values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, op.results)]
         return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
 
-    def foldable(self, op: Op) -> bool:
+    def may_fold(self, op: Op) -> bool:
+        """Return whether an op may be computed: from constants, with the same result each time, which is not too large.
+
+        One whose result is large beside what it is made from is postponed: a smaller one may be made of it."""
         for value in op.operands:
             if value is None or not (value.is_const or value.op in self.postponed):
                 return False

@@ -6,8 +6,9 @@ tf.int32)`), and tables made by numpy are of float64. TFLite has next to no kern
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -78,15 +79,30 @@ def demote_float64(module: Module, report: Report) -> bool:
     return any(changed)
 
 
+def _once(method: Callable[..., Value | None]) -> Callable[..., Value | None]:
+    """Decorate a method of `_Narrow`: what it returned before is returned again, for the same arguments."""
+
+    @functools.wraps(method)
+    def known(self: _Narrow, *arguments: Any) -> Value | None:
+        key = (method.__name__, *arguments)
+        if key not in self.known:
+            self.known[key] = method(self, *arguments)
+        return self.known[key]
+
+    return known
+
+
 class _Narrow:
     """What a Cast makes of float64, computed in another type. Each method returns None where it would not be equal."""
 
     def __init__(self, op: Op, out: list[Op]) -> None:
         self.op = op
         self.tf = TfBuilder(out, op)
-        self.known: dict[tuple[str, Value], Value | None] = {}
+        # What was computed before, by method and arguments: a value that is read twice is narrowed once.
+        self.known: dict[tuple[Any, ...], Value | None] = {}
 
     def cast(self) -> Value | None:
+        """Return what the Cast makes: a float that is rounded, or an integer without its fraction."""
         (x,) = self.op.operands
         dtype = self.op.result.dtype
         assert x is not None
@@ -95,14 +111,9 @@ class _Narrow:
         made = self.truncated(x, wraps=dtype is types.INT32) if dtype in (types.INT32, types.INT64) else None
         return made and self.converted(made, dtype)
 
+    @_once
     def rounded(self, x: Value, dtype: DType) -> Value | None:
         """Return x in a type of fewer bits."""
-        key = (dtype.name, x)
-        if key not in self.known:
-            self.known[key] = self._rounded(x, dtype)
-        return self.known[key]
-
-    def _rounded(self, x: Value, dtype: DType) -> Value | None:
         if x.data is not None:
             with np.errstate(over="ignore"):
                 return constant(x.data.astype(dtype.numpy), dtype, x.name)
@@ -110,22 +121,17 @@ class _Narrow:
         if source is not None:
             return self.converted(source, dtype)
         if dtype is types.FLOAT32 and x.op is not None and x.op.type in _ROUNDED_ONCE:
-            return self.again(x, _ROUNDED_ONCE, dtype, self.exact)
-        return self.again(x, _MOVES | _CHOICES, dtype, lambda operand: self.rounded(operand, dtype))
+            return self.rebuilt(x, _ROUNDED_ONCE, dtype, self.exact)
+        return self.rebuilt(x, _MOVES | _CHOICES, dtype, lambda operand: self.rounded(operand, dtype))
 
+    @_once
     def exact(self, x: Value) -> Value | None:
         """Return x as float32 if that holds it."""
-        key = ("exact", x)
-        if key not in self.known:
-            self.known[key] = self._exact(x)
-        return self.known[key]
-
-    def _exact(self, x: Value) -> Value | None:
         if x.data is not None:
             return self.rounded(x, types.FLOAT32) if np.array_equal(x.data.astype(np.float32), x.data) else None
         if _cast_from(x) is not None:
             return self.rounded(x, types.FLOAT32)
-        return self.again(x, _MOVES | _CHOICES, types.FLOAT32, self.exact)
+        return self.rebuilt(x, _MOVES | _CHOICES, types.FLOAT32, self.exact)
 
     def truncated(self, x: Value, wraps: bool) -> Value | None:
         """Return x without its fraction, as int32. wraps: what does not fit int32 may be anything."""
@@ -133,17 +139,12 @@ class _Narrow:
             made = self.quotient(x.op, "TruncateDiv") if x.op.type in _QUOTIENTS else self.whole(x, wraps)
             return made or self.scaled(x, wraps)
         if x.op is not None and x.op.type in _MOVES:
-            return self.again(x, _MOVES, types.INT32, lambda operand: self.truncated(operand, wraps))
+            return self.rebuilt(x, _MOVES, types.INT32, lambda operand: self.truncated(operand, wraps))
         return self.whole(x, wraps)
 
+    @_once
     def whole(self, x: Value, wraps: bool) -> Value | None:
         """Return x as int32 if all its elements are whole numbers that fit."""
-        key = ("wraps" if wraps else "fits", x)
-        if key not in self.known:
-            self.known[key] = self._whole(x, wraps)
-        return self.known[key]
-
-    def _whole(self, x: Value, wraps: bool) -> Value | None:
         if x.data is not None:
             fits = np.all((np.abs(x.data) <= _LARGEST) & (np.trunc(x.data) == x.data))
             return constant(x.data.astype(np.int32), types.INT32, x.name) if fits else None
@@ -161,14 +162,14 @@ class _Narrow:
                 return self.whole(operand, wraps)
             return self.quotient(operand.op, "FloorDiv", upwards=x.op.type == "Ceil")
         if x.op.type in ("Maximum", "Minimum"):
-            return self.again(x, _CHOICES, types.INT32, lambda operand: self.whole(operand, wraps=False))
+            return self.rebuilt(x, _CHOICES, types.INT32, lambda operand: self.whole(operand, False))
         # Of sums and products the last 32 bits are right whatever became of the others.
         kinds = _MOVES | _SUMS if wraps else _MOVES
-        return self.again(x, kinds, types.INT32, lambda operand: self.whole(operand, wraps))
+        return self.rebuilt(x, kinds, types.INT32, lambda operand: self.whole(operand, wraps))
 
     def quotient(self, op: Op, kind: str, upwards: bool = False) -> Value | None:
         """Return a quotient of numbers that fit int32, which float64 never rounds to a whole number that it is not."""
-        a, b = (self.whole(operand, wraps=False) for operand in op.operands if operand is not None)
+        a, b = (self.whole(operand, False) for operand in op.operands if operand is not None)
         if a is None or b is None or (b.data is not None and not b.data.all()):
             return None
         made: Value = getattr(self.tf, kind)(a, b)
@@ -181,7 +182,7 @@ class _Narrow:
         """Return x, which is a part of a number n that fits int32, without its fraction as int32: n * c / d is
         q * c + r * c / d of n = q * d + r, where nothing overflows."""
         part = _part_of(x)
-        n = part and self.whole(part[0], wraps=False)
+        n = part and self.whole(part[0], False)
         if part is None or n is None or not (wraps or part[1] <= 1):
             return None
         c, d = part[1].numerator, part[1].denominator
@@ -189,10 +190,13 @@ class _Narrow:
         if c == 1:
             return quotient
         rest = self.tf.Sub(n, self.tf.Mul(quotient, d))
-        more = self.tf.TruncateDiv(self.tf.Mul(rest, c), d) if d <= _LARGEST_TERM else self.in_halves(rest, c, d)
+        if d <= _LARGEST_TERM:
+            more = self.tf.TruncateDiv(self.tf.Mul(rest, c), d)
+        else:
+            more = self.product_in_halves(rest, c, d)
         return self.tf.AddV2(self.tf.Mul(quotient, c), more)
 
-    def in_halves(self, n: Value, c: int, d: int) -> Value:
+    def product_in_halves(self, n: Value, c: int, d: int) -> Value:
         """Return n * c / d for c and n below d, a power of 2: what they are made of has half the bits of d each."""
         base = 1 << d.bit_length() // 2
         high, low = divmod(c * base * base // d, base)
@@ -203,9 +207,10 @@ class _Narrow:
         return self.tf.AddV2(self.tf.Mul(upper, high), self.tf.TruncateDiv(middle, base))
 
     def converted(self, x: Value, dtype: DType) -> Value:
+        """Return x as another type; x itself if it has that."""
         return x if x.dtype is dtype else self.tf.Cast(x, dtype=dtype)
 
-    def again(
+    def rebuilt(
         self, x: Value, kinds: dict[str, slice], dtype: DType, narrow: Callable[[Value], Value | None]
     ) -> Value | None:
         """Return the op that makes x, if it is of these kinds, on operands of another type."""

@@ -40,10 +40,10 @@ def functionalize_control_flow(module: Module, report: Report) -> None:
                     op.set_kind(f"tf.{op.type.removeprefix('Ref')}")
             _mark_lost(graph, module)
             before = set(module.functions)
-            _Loops(graph, module, report).run()
+            _LoopOutliner(graph, module, report).run()
             made = [module.functions[name] for name in module.functions if name not in before]
             for each in (graph, *made):
-                _Branches(each, module, report).run()
+                _BranchOutliner(each, module, report).run()
                 for op in each.ops:
                     if op.kind in STEERING:
                         op.rejection = _ODD
@@ -71,6 +71,7 @@ class _Outliner:
         self.report = report
 
     def function(self, name: str) -> Graph:
+        """Add an empty function to the module."""
         graph = Graph(name)
         add_function(self.module, graph)
         return graph
@@ -111,6 +112,7 @@ class _Outliner:
 
 
 def _makers(op: Op) -> Iterator[Op]:
+    """Yield the ops that make the operands of an op, but for those of a loop's next iteration."""
     for index, value in enumerate(op.operands):
         loops_back = op.type == "Merge" and index > 0 and value is not None and _made_by(value, "NextIteration")
         if value is not None and value.op is not None and not loops_back:
@@ -143,9 +145,11 @@ class _Copy:
         self.twins: dict[Op, Op] = {}
 
     def inside(self, value: Value) -> bool:
+        """Return whether a value is made in the function."""
         raise NotImplementedError
 
     def capture(self, value: Value) -> Value:
+        """Return the input, or constant, that stands for a value from outside."""
         raise NotImplementedError
 
     def of(self, value: Value) -> Value:
@@ -214,8 +218,16 @@ class _Loop:
         return inputs[0], inputs[1]
 
 
-class _Loops(_Outliner):
+class _LoopOutliner(_Outliner):
+    """Outline the loops of a graph, the innermost first.
+
+        Enter(x) -> Merge(., NextIteration) -> Switch(., LoopCond) -> body -> NextIteration;  Switch -> Exit
+    ->  While(x, cond, body)
+
+    A frame is the names of the loops around an op, outermost first."""
+
     def run(self) -> None:
+        """Find the frame of each op, and outline a loop for each frame."""
         self.frames: dict[Op, _Frame] = {}
         # By name; an Enter of a constant does not tell the loops around its own.
         self.paths: dict[str, _Frame] = {}
@@ -230,6 +242,7 @@ class _Loops(_Outliner):
         self.sort()
 
     def frame_of(self, op: Op) -> _Frame:
+        """Return the frame of an op by those of its operands: an Enter is one loop deeper, an Exit one less deep."""
         makers = [value.op for value in op.operands if value is not None and value.op in self.frames]
         outer = max((self.frames[maker] for maker in makers if maker is not None), key=len, default=())
         if op.type == "Enter":
@@ -240,6 +253,9 @@ class _Loops(_Outliner):
         return outer[:-1] if op.type == "Exit" else outer
 
     def outline(self, frame: _Frame) -> None:
+        """Outline the loop of a frame to a While with two functions; leave it if it has not the form of a loop.
+
+        Each Merge of a NextIteration is a variable that changes, and what else is entered one that is handed on."""
         inside = [op for op in self.graph.ops if self.frames[op] == frame]
         conditions = [op for op in inside if op.type == "LoopCond"]
         merges = [op for op in inside if op.type == "Merge" and _made_by(op.operands[1], "NextIteration")]
@@ -282,6 +298,7 @@ class _Loops(_Outliner):
             op.rejection = _LOST
 
     def replace(self, loop: _Loop, name: str, frame: _Frame, inside: list[Op], exits: list[tuple[Op, int]]) -> None:
+        """Put a While in the place of the ops inside of a loop. exits: each with the variable that it gives out."""
         attrs = {"cond": FuncRef(loop.cond.name), "body": FuncRef(loop.body.name)}
         sources = tuple(op.name for op, _ in exits)
         made = Op("tf.While", loop.operands, attrs, name, sources)
@@ -297,7 +314,7 @@ class _Loops(_Outliner):
 class _BranchCopy(_Copy):
     """side: of `context`, the last of which is the branch's own condition."""
 
-    def __init__(self, graph: Graph, branches: _Branches, context: _Context, captured: dict[Value, None]) -> None:
+    def __init__(self, graph: Graph, branches: _BranchOutliner, context: _Context, captured: dict[Value, None]) -> None:
         super().__init__(graph, {})
         self.branches = branches
         self.context = context
@@ -324,8 +341,15 @@ class _BranchCopy(_Copy):
         return self.branches.inner.setdefault(self.graph, {})
 
 
-class _Branches(_Outliner):
+class _BranchOutliner(_Outliner):
+    """Outline the branches of a graph, one after another, to functions of an If.
+
+        Merge(f(Switch(x, c)[1]), g(Switch(x, c)[0]))  ->  If(c, x, then_branch=f, else_branch=g)
+
+    A context is the sides of branches that a value is on, outermost first: conditions with 1 for true."""
+
     def run(self) -> None:
+        """Outline branches until no Merge is left that is on a side of one."""
         self.inner: dict[Graph, dict[Value, Value]] = {}
         while True:
             self.contexts: dict[Value, _Context] = {}
@@ -344,6 +368,7 @@ class _Branches(_Outliner):
         return max((self.contexts.get(v, ()) for v in op.operands if v is not None), key=len, default=())
 
     def find_context(self, op: Op) -> None:
+        """Note the context of an op's results: a Switch goes one side deeper, a Merge leaves one."""
         context = self.context_of(op)
         if op.type == "Switch":
             for side, result in enumerate(op.results):
@@ -369,6 +394,7 @@ class _Branches(_Outliner):
         return group
 
     def outline(self, merges: list[Op]) -> None:
+        """Outline the branch whose results these merges are, with what has effects on its sides."""
         *outer, (condition, _) = self.context_of(merges[0])
         name = merges[0].name
         captured: dict[Value, None] = {}

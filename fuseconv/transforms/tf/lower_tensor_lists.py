@@ -47,7 +47,7 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
         appends = Appends(module)
         ready = [each for each in found if each.settle(appends)] or [each for each in found if each.grow(appends)]
         if ready:
-            _rewrite(module, ready, report)
+            _replace_lists(module, ready, report)
             return True
         parted = [each for each in found if is_split(each)]
         for each in parted:
@@ -116,8 +116,9 @@ def _differing(x: Value, row: Value) -> int | None:
     return None if any(isinstance(a, int) and isinstance(b, int) for a, b in pairs) else len(pairs)
 
 
-def _rewrite(module: Module, lists: list[TensorList], report: Report) -> None:
-    made = {op: each for each in lists for op, _, _ in each.ops}
+def _replace_lists(module: Module, lists: list[TensorList], report: Report) -> None:
+    """Give the values of lists the types and shapes of tensors, and replace the ops on them."""
+    list_of = {op: each for each in lists for op, _, _ in each.ops}
     for each in lists:
         assert each.dtype is not None
         for value in each.values:
@@ -126,14 +127,14 @@ def _rewrite(module: Module, lists: list[TensorList], report: Report) -> None:
                 value.shape = (fresh("rows"), *(fresh("row") if dim in each.open else dim for dim in each.element))
             elif each.element is not None:
                 value.shape = (fresh("count") if value.shape is None else value.shape[0], *each.element)
-    kinds = {op.kind for op in made}
+    kinds = {op.kind for op in list_of}
     for graph in module.graphs():
 
         def rewrite(op: Op, out: list[Op], graph: Graph = graph) -> list[Value] | None:
-            if op not in made:
+            if op not in list_of:
                 return None
             count = len(out)
-            results = _rewritten(TfBuilder(out, op), op, made[op], graph)
+            results = _lowered(TfBuilder(out, op), op, list_of[op], graph)
             if len(out) == count:
                 report.removed(op, "lower-tensor-lists", "the list is a tensor")
             return results
@@ -141,7 +142,8 @@ def _rewrite(module: Module, lists: list[TensorList], report: Report) -> None:
         rewrite_ops(graph, kinds, rewrite)
 
 
-def _rewritten(tf: TfBuilder, op: Op, of: TensorList, graph: Graph) -> list[Value]:
+def _lowered(tf: TfBuilder, op: Op, of: TensorList, graph: Graph) -> list[Value]:
+    """Build what an op on a list makes of its tensor: TensorListReserve -> Fill, others by the list's form."""
     assert of.element is not None and of.dtype is not None
     if op.kind in MAKERS:
         index = MAKERS[op.kind]

@@ -24,7 +24,7 @@ _ELEMENTWISE = frozenset(f"tf.{name}" for name in (*UNARY, *BINARY, "SelectV2"))
 
 
 class _Core(NamedTuple):
-    """What a value is but for dimensions of size 1, and where it has these."""
+    """A value without some dimensions of size 1, and where these stand: of ExpandDims(x, 1) x and {1}."""
 
     value: Value
     units: frozenset[int]
@@ -44,6 +44,8 @@ def sink_unit_dimensions(module: Module) -> bool:
 
 
 class _Sinking:
+    """The walk over a graph. cores: of the values that are known to have dimensions of size 1 that they need not."""
+
     def __init__(self) -> None:
         self.cores: dict[Value, _Core] = {}
 
@@ -51,6 +53,8 @@ class _Sinking:
         return rewrite_ops(graph, _RULES.keys(), self.rewrite)
 
     def rewrite(self, op: Op, out: list[Op]) -> list[Value] | None:
+        """Rewrite an op on values with cores: f(ExpandDims(x)) -> ExpandDims(f(x)). A reshape that adds dimensions of
+        size 1 stays, and its result has a core from then on."""
         shape = op.result.shape
         if op.kind not in RESHAPES and not any(value in self.cores for value in op.operands):
             return None
@@ -77,6 +81,7 @@ class _Sinking:
         return _Core(core, units)
 
     def elementwise(self, op: Op, tf: TfBuilder) -> _Core | None:
+        """Drop the dimensions of size 1 that no operand needs: Add(ExpandDims(x, 1), [[5]]) -> Add(x, [5])."""
         rank = len(op.result.shape)  # type: ignore[arg-type]
         units = {axis for axis, size in enumerate(op.result.shape or ()) if size == 1}
         for value in op.operands:
@@ -116,6 +121,7 @@ class _Sinking:
         return _restored(tf, _Core(core.value, again), _without(value.shape, units))
 
     def transpose(self, op: Op, tf: TfBuilder) -> _Core | None:
+        """Move the dimensions of the core alone; nothing, if these stay in their order."""
         order = content_of(op.operands[1])
         if order is None:
             return None
@@ -130,7 +136,7 @@ class _Sinking:
         return _Core(tf.add("Transpose", operands, {}, op.result.dtype, shape), units)
 
     def reduction(self, op: Op, tf: TfBuilder) -> _Core | None:
-        """Reduce the other dimensions; over one of size 1 there is nothing to reduce."""
+        """Reduce the dimensions of the core alone; over one of size 1 there is nothing to reduce."""
         x, along = op.operands[0], content_of(op.operands[1])
         if x not in self.cores or along is None:
             return None
@@ -172,11 +178,12 @@ class _Sinking:
 
 
 def _without(shape: Shape | None, units: Collection[int]) -> Shape:
+    """Return a shape without these dimensions."""
     return tuple(size for axis, size in enumerate(shape or ()) if axis not in units)
 
 
 def _restored(tf: TfBuilder, core: _Core, shape: Shape) -> Value:
-    """Return a value with its dimensions of size 1."""
+    """Return the value of a core with its dimensions of size 1, of this shape: core -> Reshape(core)."""
     if not core.units:
         return core.value
     sizes: Sequence[int] = [size if isinstance(size, int) else -1 for size in shape]

@@ -88,10 +88,12 @@ class TensorList:
         return {op.kind for op, _, _ in self.ops}
 
     def _is_ragged(self) -> bool:
+        """Return whether elements of different numbers of rows are joined."""
         counts = {shape[0] for op, _, _ in self.ops if op.kind in WRITES and (shape := written_shape(op))}
         return len(counts) > 1 and not self._kinds().isdisjoint(_JOINS)
 
     def _is_uniform(self) -> bool:
+        """Return whether TensorFlow refuses elements of several shapes; see `uniform`."""
         if not self._kinds().isdisjoint(_STACKS | _JOINS):
             rows = [written_shape(op) for op, _, _ in self.ops if op.kind in WRITES]
             counts = {shape[0] if shape else None for shape in rows}
@@ -123,6 +125,7 @@ class TensorList:
         return number if isinstance(number, int) else None
 
     def _makers(self) -> list[tuple[Op, int | None]]:
+        """Return the ops that make the list without elements, with the operand that counts these."""
         return [(op, MAKERS[op.kind]) for op, _, _ in self.ops if op.kind in MAKERS]
 
     def grow(self, appends: Appends) -> bool:
@@ -145,6 +148,7 @@ class TensorList:
         return True
 
     def _find_dtype(self) -> None:
+        """Set the type of the elements, or why it is not one that a tensor has."""
         found = {dtype for op, _, _ in self.ops if (dtype := _element_dtype(op)) is not None}
         if any(dtype.is_handle for dtype in found):
             self.why = "it holds lists or other handles"
@@ -155,6 +159,7 @@ class TensorList:
         (self.dtype,) = found
 
     def _find_shape(self) -> None:
+        """Set the shape of the elements, by what is written and what is stated, or why there is none."""
         written = [shape for op, _, _ in self.ops if (shape := written_shape(op)) is not None]
         said = [s for op, _, _ in self.ops if (s := stated_shape(op)) is not None]
         if len({len(shape) for shape in (*written, *said)}) > 1:
@@ -203,6 +208,7 @@ def _takes_all(op: Op) -> bool:
 
 
 def written_shape(op: Op) -> Shape | None:
+    """Return the shape of an element that an op writes into a list; None if it writes none, or one of unknown shape."""
     if op.kind == "tf.TensorListSplit":
         tensor, _, lengths = op.operands
         known = None if lengths is None else only_length(lengths)
@@ -217,6 +223,7 @@ def written_shape(op: Op) -> Shape | None:
 
 
 def stated_shape(op: Op) -> Shape | None:
+    """Return the shape of an element that an op states in its operands; None if it does not."""
     value = op.operands[STATES[op.kind]] if op.kind in STATES else None
     return None if value is None else stated(value)
 
@@ -261,7 +268,7 @@ def tensor_lists(module: Module) -> list[TensorList]:
         for value in graph.inputs:
             unite(value, value)
         for op in graph.ops:
-            for a, b in _same(op, module):
+            for a, b in _aliases(op, module):
                 unite(a, b)
     lists: dict[Value, TensorList] = {}
     for value in parents:
@@ -278,7 +285,7 @@ def tensor_lists(module: Module) -> list[TensorList]:
     return [each for each in lists.values() if each.ops]
 
 
-def _same(op: Op, module: Module) -> Iterator[tuple[Value | None, Value | None]]:
+def _aliases(op: Op, module: Module) -> Iterator[tuple[Value | None, Value | None]]:
     """Yield the pairs of values that are one list if they are lists."""
     inner = list(bodies(op, module))
     loop = op.kind in LOOPS
