@@ -7,6 +7,7 @@ is converted: what is mapped and then cut off ends the process with SIGBUS, as w
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 from collections.abc import Iterator
@@ -79,6 +80,17 @@ def read_file(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
     `most`."""
     with open_file(path) as file:
         return _read(file, path, most)
+
+
+def map_file(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
+    """Return the bytes of a file that the user named, mapped; they are read as they are looked at. Raises InputError if
+    it cannot be read."""
+    try:
+        with open_file(path) as file:
+            # What is empty cannot be mapped.
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if os.fstat(file.fileno()).st_size else b""
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
 
 
 class ModelFiles:

@@ -44,7 +44,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from fuseconv.errors import InputError
-from fuseconv.files import open_file
+from fuseconv.files import map_file
 from fuseconv.ir.types import BY_NAME
 from fuseconv.load.tflite.model_metadata import describe as describe_metadata
 from fuseconv.load.tflite.model_metadata import list_files
@@ -68,12 +68,7 @@ def inspect(path: str | os.PathLike[str], target: Target | None = None) -> dict[
     """Describe a .tflite file, whoever made it; see the module for the keys. target: by whose rules it is checked.
 
     Raises InputError if it cannot be read, is no TFLite model, or is damaged."""
-    try:
-        with open_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            contents = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    contents = map_file(path)
     description = describe(contents, os.fspath(path))
     description["file"]["path"] = str(Path(path))
     if target is not None:

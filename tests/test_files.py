@@ -13,7 +13,7 @@ import pytest
 import fuseconv
 from fuseconv import files
 from fuseconv.errors import InputError
-from fuseconv.files import ModelFiles, open_file, read_file
+from fuseconv.files import ModelFiles, map_file, open_file, read_file
 from fuseconv.inspecting import inspect
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -81,6 +81,14 @@ def test_errors_of_opening_are_the_callers(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(OSError, match="symbolic links"):
         ModelFiles(tmp_path).open("loop")
+
+
+def test_what_is_mapped_is_the_file(tmp_path: Path) -> None:
+    for contents in (b"", b"12345"):
+        (tmp_path / "file").write_bytes(contents)
+        assert map_file(tmp_path / "file")[:] == contents
+    with pytest.raises(InputError, match="missing cannot be read: No such file"):
+        map_file(tmp_path / "missing")
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:

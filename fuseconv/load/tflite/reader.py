@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.files import open_file
+from fuseconv.files import map_file
 from fuseconv.ir.graph import Graph, Module
 from fuseconv.ir.verifier import MalformedError, check
 from fuseconv.load.tflite.buffers import Buffers
@@ -40,13 +40,7 @@ def read_tflite(path: str | os.PathLike[str]) -> Module:
 
     Raises InputError if it cannot be read, is no TFLite model or is damaged, and UnsupportedError for ops that are not
     known."""
-    try:
-        with open_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-    except OSError as error:
-        raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
-    return module_of_bytes(data, os.fspath(path))
+    return module_of_bytes(map_file(path), os.fspath(path))
 
 
 def module_of_bytes(data: bytes | mmap.mmap, name: str) -> Module:

@@ -62,7 +62,7 @@ def transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
     if len(order) <= RANK["TRANSPOSE"]:
         return build_legalized(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, order), x)
     placed = 0
-    while len(_neighbors(order)) > RANK["TRANSPOSE"]:
+    while len(neighboring_axes(order)) > RANK["TRANSPOSE"]:
         moved = order[placed]
         before = [axis for axis in range(len(order)) if axis != moved]
         before.insert(placed, moved)
@@ -70,7 +70,7 @@ def transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
         order = [before.index(axis) for axis in order]
         placed += 1
     shape = shape_of(x)
-    runs = _neighbors(order)
+    runs = neighboring_axes(order)
     in_place = sorted(runs)
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in in_place])
     perm = [in_place.index(run) for run in runs]
@@ -78,7 +78,7 @@ def transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
     return reshape(tfl, y, [shape[axis] for axis in order], x)
 
 
-def _neighbors(order: list[int]) -> list[list[int]]:
+def neighboring_axes(order: list[int]) -> list[list[int]]:
     """Split an order of axes into the runs that stay neighbors: [2, 0, 1] -> [[2], [0, 1]]."""
     runs: list[list[int]] = []
     for axis in order:

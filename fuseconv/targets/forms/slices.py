@@ -17,13 +17,10 @@ _Span = tuple[int, int, int]  # begin, end and step of a dimension
 
 def strided_slice(tfl: Builder, op: Op) -> list[Value] | None:
     """STRIDED_SLICE(x) with masks, or of another rank -> RESHAPE(STRIDED_SLICE(RESHAPE(x))) of 3 or 4 dimensions."""
-    found = _spans(op)
+    found = _packed_spans(op)
     if found is None:
         return None
-    x, before, spans = found
-    sizes, bounds = _packed(before, spans, lambda size, span: span == (0, size, 1), (0, 1, 1))
-    if len(sizes) > _MOST:
-        return None
+    x, sizes, bounds = found
     begin, end, step = (list(items) for items in zip(*bounds))
     part = tfl.strided_slice(tfl.reshape(x, sizes), begin, end, step)
     return [tfl.reshape(part, known_shape(op.result))]
@@ -31,15 +28,22 @@ def strided_slice(tfl: Builder, op: Op) -> list[Value] | None:
 
 def slice_of_ones(tfl: Builder, op: Op) -> list[Value] | None:
     """SLICE(x) or STRIDED_SLICE(x) in steps of one -> RESHAPE(SLICE(RESHAPE(x))) of 3 or 4 dimensions."""
-    found = _spans(op)
+    found = _packed_spans(op)
     if found is None or any(step != 1 for _, _, step in found[2]):
+        return None
+    x, sizes, bounds = found
+    part = tfl.slice_(tfl.reshape(x, sizes), [low for low, _, _ in bounds], [high - low for low, high, _ in bounds])
+    return [tfl.reshape(part, known_shape(op.result))]
+
+
+def _packed_spans(op: Op) -> tuple[Value, list[int], list[tuple]] | None:
+    """Return what a slice reads, and in 3 or 4 dimensions its sizes and what is taken of each."""
+    found = _spans(op)
+    if found is None:
         return None
     x, before, spans = found
     sizes, bounds = _packed(before, spans, lambda size, span: span == (0, size, 1), (0, 1, 1))
-    if len(sizes) > _MOST:
-        return None
-    part = tfl.slice_(tfl.reshape(x, sizes), [low for low, _, _ in bounds], [high - low for low, high, _ in bounds])
-    return [tfl.reshape(part, known_shape(op.result))]
+    return (x, sizes, bounds) if len(sizes) <= _MOST else None
 
 
 def _spans(op: Op) -> tuple[Value, list[int], list[_Span]] | None:

@@ -40,40 +40,16 @@ def pool(k: Call, x: Value, rank: int, maximum: bool, pool_size: Any, strides: A
     return to_channels_first(k, made) if first else made
 
 
-@builtin("MaxPooling1D", "MaxPool1D", half=True)
-def max_pooling1d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
-                  data_format: str | None = None) -> Value:  # fmt: skip
-    return pool(k, x, 1, True, pool_size, strides, padding, data_format)
+def _enter_pooling(rank: int, name: str, maximum: bool) -> None:
+    @builtin(f"{name}Pooling{rank}D", f"{name.replace('Average', 'Avg')}Pool{rank}D", half=True)
+    def pooling(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
+                data_format: str | None = None) -> Value:  # fmt: skip
+        return pool(k, x, rank, maximum, pool_size, strides, padding, data_format)
 
 
-@builtin("MaxPooling2D", "MaxPool2D", half=True)
-def max_pooling2d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
-                  data_format: str | None = None) -> Value:  # fmt: skip
-    return pool(k, x, 2, True, pool_size, strides, padding, data_format)
-
-
-@builtin("MaxPooling3D", "MaxPool3D", half=True)
-def max_pooling3d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
-                  data_format: str | None = None) -> Value:  # fmt: skip
-    return pool(k, x, 3, True, pool_size, strides, padding, data_format)
-
-
-@builtin("AveragePooling1D", "AvgPool1D", half=True)
-def average_pooling1d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
-                      data_format: str | None = None) -> Value:  # fmt: skip
-    return pool(k, x, 1, False, pool_size, strides, padding, data_format)
-
-
-@builtin("AveragePooling2D", "AvgPool2D", half=True)
-def average_pooling2d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
-                      data_format: str | None = None) -> Value:  # fmt: skip
-    return pool(k, x, 2, False, pool_size, strides, padding, data_format)
-
-
-@builtin("AveragePooling3D", "AvgPool3D", half=True)
-def average_pooling3d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
-                      data_format: str | None = None) -> Value:  # fmt: skip
-    return pool(k, x, 3, False, pool_size, strides, padding, data_format)
+for _name in ("Max", "Average"):
+    for _rank in (1, 2, 3):
+        _enter_pooling(_rank, _name, _name == "Max")
 
 
 def _axes(k: Call, x: Value, data_format: Any) -> Value:

@@ -14,7 +14,7 @@ from fuseconv.lower.ops.math.reduction import axes_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, scalar, sizes
-from fuseconv.lower.support.merged_dims import along_axis, merge_untouched_dims, transpose
+from fuseconv.lower.support.merged_dims import along_axis, merge_untouched_dims, neighboring_axes, transpose
 from fuseconv.lower.support.type_promotion import cast, conjugate
 from fuseconv.tfl.kernel_limits import RANK
 
@@ -122,12 +122,7 @@ def Tile(tfl, x, multiples):
 @lowers
 def ReverseV2(tfl, x, axis):
     """REVERSE_V2, one for each run of neighboring axes."""
-    runs: list[list[int]] = []
-    for at in axes_of(x, axis):
-        if runs and runs[-1][-1] == at - 1:
-            runs[-1].append(at)
-        else:
-            runs.append([at])
+    runs = neighboring_axes(axes_of(x, axis))
     return build_legalized(tfl, "REVERSE_V2", lambda wide: functools.reduce(tfl.reverse_v2, runs, wide), x)
 
 
