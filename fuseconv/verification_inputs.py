@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.npz import read_npz
 from fuseconv.quantize.sample_shapes import cast, fits, stacked
 from fuseconv.runners import Arrays, Function, Spec, first_line
 from fuseconv.tfl.index_bounds import Bound
@@ -244,19 +245,7 @@ def _fit(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
 def load_data(data: str | os.PathLike | Arrays | None) -> Arrays | None:
     if data is None or isinstance(data, Mapping):
         return None if data is None else {name: np.asarray(array) for name, array in data.items()}
-    import zipfile
-
-    path = os.fspath(data)
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            raise InputError(f"{path} holds one array without a name: save it with numpy.savez(file, NAME=array)")
-        with loaded as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        missing = isinstance(error, OSError) and error.strerror
-        why = error.strerror if missing else "it is no .npz file, as numpy.savez writes it"  # type: ignore[union-attr]
-        raise InputError(f"cannot read the data {path}: {why}") from error
+    return read_npz(data, "the data")
 
 
 def call_original(original: Function, signature: str, feed: Arrays) -> dict[str, np.ndarray]:

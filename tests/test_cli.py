@@ -277,7 +277,7 @@ class TestVerify:
         assert run("verify", model, wrong_file, "--atol", 1e6).exit_code == 0
         np.savez(tmp_path / "data.npz", x=np.zeros((2, 4), np.float32))
         assert run("verify", model, wrong_file, "--data", tmp_path / "data.npz").exit_code == 0
-        assert "cannot read the data" in fails(2, "verify", model, wrong_file, "--data", tmp_path / "none.npz")
+        assert "cannot be read: No such file" in fails(2, "verify", model, wrong_file, "--data", tmp_path / "none.npz")
         for tolerance in ("nan", "inf"):
             assert "no tolerance" in fails(2, "verify", model, wrong_file, "--rtol", tolerance)
 

@@ -31,6 +31,7 @@ LAYERS = [
     {"targets"},
     {"tfl"},
     {"ir"},
+    {"npz"},
     {"collector", "files", "input_shapes", "process"},
     {"errors"},
 ]

@@ -327,8 +327,8 @@ class TestData:
         np.save(tmp_path / "array.npy", np.ones(3))
         np.savez(tmp_path / "pickled.npz", x=np.array([object()]), n=np.int32(1))
         for name, why in [
-            ("none.npz", "No such file"), ("text.npz", "cannot read the data"), ("array.npy", "without a name"),
-            ("pickled.npz", "it is no .npz file, as numpy.savez writes it"),
+            ("none.npz", "No such file"), ("text.npz", "is not an .npz file"), ("array.npy", "without a name"),
+            ("pickled.npz", "its array x holds objects of Python"),
         ]:  # fmt: skip
             with pytest.raises(InputError, match=why):
                 verify(model, file, data=tmp_path / name)

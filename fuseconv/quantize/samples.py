@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -18,6 +17,7 @@ import numpy as np
 
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir.graph import Signature, Value
+from fuseconv.npz import read_npz
 from fuseconv.quantize.images import Images, Pixels, image_files
 from fuseconv.quantize.sample_shapes import Sample, checked, fitted, inputs_of, shape_text, sizes_of, stacked
 
@@ -148,15 +148,7 @@ def _of_directory(path: Path, pixels: Pixels) -> Reader:
 
 
 def _of_file(path: Path, signatures: Sequence[Signature]) -> Iterator[Sample]:
-    try:
-        # Others numpy takes for pickled objects, and says how to load these.
-        if not zipfile.is_zipfile(path):
-            raise InputError(f"the calibration data {path} is not an .npz file: numpy.savez writes such")
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: _array(path, file, name) for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"the calibration data {path} cannot be read: {error}") from error
-    return _of_arrays(str(path), arrays, signatures)
+    return _of_arrays(str(path), read_npz(path, "the calibration data"), signatures)
 
 
 def _of_arrays(where: str, arrays: Mapping[str, np.ndarray], signatures: Sequence[Signature]) -> Iterator[Sample]:
@@ -182,14 +174,6 @@ def _stacked(where: str, name: str, array: np.ndarray, value: Value) -> np.ndarr
         takes = " or rows ".join(map(shape_text, forms))
         raise InputError(f"the array {name} of {where} has the shape {list(array.shape)}: give samples {takes}")
     return found
-
-
-def _array(path: Path, file: Any, name: str) -> np.ndarray:
-    try:
-        return file[name]
-    except ValueError as error:
-        why = "objects of Python" if "pickle" in str(error) else str(error)
-        raise InputError(f"the calibration data {path} cannot be read: its array {name} holds {why}") from error
 
 
 def _signature_of(name: str, signatures: Sequence[Signature]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _VARINT, _BYTES = 0, 2
+_MOST_BITS = 70
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,22 @@ def _fields(message: str | bytes) -> dict[int, list[int]]:
     for place, key in numbers:
         field, kind = fields.setdefault(key >> 3, []), key & 7
         if kind == _BYTES:
-            place, length = next(numbers)
+            place, length = _next(numbers)
             end = place + length
             while place < end:
-                place, number = next(numbers)
+                place, number = _next(numbers)
                 field.append(number)
         elif kind == _VARINT:
-            field.append(next(numbers)[1])
+            field.append(_next(numbers)[1])
         else:
             raise ValueError(f"a dimension number of the wire type {kind}")
     return fields
+
+
+def _next(numbers: Iterator[tuple[int, int]]) -> tuple[int, int]:
+    for found in numbers:
+        return found
+    raise ValueError("dimension numbers end within a field")
 
 
 def _varints(data: bytes) -> Iterator[tuple[int, int]]:
@@ -97,6 +104,8 @@ def _varints(data: bytes) -> Iterator[tuple[int, int]]:
     for place, byte in enumerate(data):
         number |= (byte & 0x7F) << shift
         shift += 7
+        if shift > _MOST_BITS:
+            raise ValueError(f"a dimension number of more than {_MOST_BITS} bits")
         if byte < 0x80:
             yield place + 1, number
             number = shift = 0

@@ -58,7 +58,11 @@ def asset(path: Path, name: str) -> bytes | None:
 
 def _array(dataset: Any, data: memoryview, weight: Weight, label: str) -> np.ndarray:
     """Return the array of a data set, a view of the mapped file if it lies there as it is in memory."""
+    import h5py
+
     wanted, shape = weight.value.dtype.numpy, weight.value.shape
+    if not isinstance(dataset, h5py.Dataset):
+        raise unknown(label, f"the file has no array for its {weight.name}")
     if tuple(dataset.shape) != shape:
         raise unknown(label, f"its {weight.name} has the shape {tuple(dataset.shape)}, where {shape} is expected")
     if dataset.dtype != wanted and not (dataset.dtype.kind == "f" and wanted.kind == "f"):

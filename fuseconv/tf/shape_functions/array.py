@@ -153,7 +153,12 @@ def concat_offset(op: Op, axis: Value, *shapes: Value) -> Shapes:
 
 
 @infers("ParallelConcat")
-def parallel_concat(op: Op, *values: Value, shape: Shape) -> Shapes:
+def parallel_concat(op: Op, *values: Value, shape: Shape | None) -> Shapes:
+    rows, *row = shape or (None,)
+    if rows is None or None in row:
+        raise Contradiction("it states no fixed shape")
+    same(rows, len(values))
+    same_shape([(1, *row), *(value.shape for value in values)])
     return shape
 
 
@@ -433,4 +438,6 @@ def bitcast(op: Op, x: Value) -> Shapes:
         return source
     if old > new:
         return (*source, old // new)
+    agree(bool(source), f"it makes a {op.result.dtype} of a single {x.dtype}")
+    same(source[-1], new // old)
     return source[:-1]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.types import DType
 from fuseconv.tf.operands import agree, axis_in, broadcast, ints, same, same_shape, shape_of
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 UNARY = (
-    "Abs", "Acos", "Acosh", "Angle", "Asin", "Asinh", "Atan", "Atanh", "BesselI0", "BesselI0e", "BesselI1",
-    "BesselI1e", "Cast", "Ceil", "ComplexAbs", "Conj", "Cos", "Cosh", "Digamma", "Elu", "Erf", "Erfc", "Erfinv",
-    "Exp", "Expm1", "Floor", "Imag", "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "Lgamma", "Log",
-    "Log1p", "LogicalNot", "Ndtri", "Neg", "PopulationCount", "Real", "Reciprocal", "Relu", "Relu6", "Rint",
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BesselI0", "BesselI0e", "BesselI1",
+    "BesselI1e", "Cast", "Ceil", "Conj", "Cos", "Cosh", "Digamma", "Elu", "Erf", "Erfc", "Erfinv",
+    "Exp", "Expm1", "Floor", "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "Lgamma", "Log",
+    "Log1p", "LogicalNot", "Ndtri", "Neg", "PopulationCount", "Reciprocal", "Relu", "Relu6", "Rint",
     "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Square", "Tan",
     "Tanh",
 )  # fmt: skip
@@ -23,13 +24,13 @@ LIKE_FIRST = (
     "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll",
     "Softmax", "EluGrad", "InvGrad", "LeakyReluGrad", "QuantizeAndDequantize",
     "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad",
-    "SqrtGrad", "TanhGrad", "TensorStridedSliceUpdate", "XlaDynamicUpdateSlice", "XlaSharding",
+    "SqrtGrad", "TanhGrad", "XlaSharding",
     "ZerosLike", "BatchMatrixBandPart", "BatchNormWithGlobalNormalization", "DataFormatDimMap",
-    "DataFormatVecPermute", "InplaceAdd", "InplaceSub", "InplaceUpdate",
+    "DataFormatVecPermute",
 )  # fmt: skip
 
 BINARY = (
-    "Add", "AddV2", "ApproximateEqual", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Complex", "Div", "DivNoNan",
+    "Add", "AddV2", "ApproximateEqual", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "DivNoNan",
     "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Igamma", "Igammac", "LeftShift", "Less", "LessEqual",
     "LogicalAnd", "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "NextAfter", "NotEqual", "Polygamma",
     "Pow", "RealDiv", "RightShift", "SquaredDifference", "Sub", "TruncateDiv", "TruncateMod", "Xdivy", "Xlog1py",
@@ -40,6 +41,24 @@ BINARY = (
 @infers(*UNARY)
 def unary(op: Op, x: Value) -> Shapes:
     return x.shape
+
+
+@infers("Angle", "ComplexAbs", "Imag", "Real")
+def complex_part(op: Op, x: Value) -> Shapes:
+    _agree_on_precision(x.dtype, op.result.dtype)
+    return x.shape
+
+
+@infers("Complex")
+def complex_of_parts(op: Op, real: Value, imag: Value) -> Shapes:
+    _agree_on_precision(op.result.dtype, real.dtype)
+    return broadcast(real.shape, imag.shape)
+
+
+def _agree_on_precision(whole: DType, part: DType) -> None:
+    """Refuse parts of complex64 that are not float32, and of complex128 that are not float64."""
+    fits = not whole.is_complex or whole.numpy.itemsize == 2 * part.numpy.itemsize
+    agree(fits, f"the parts of {whole} are not {part}")
 
 
 @infers(*LIKE_FIRST)

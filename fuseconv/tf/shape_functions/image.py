@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Op, Value
-from fuseconv.tf.operands import UnknownShape, agree, content_of, extents, scalar, sizes, with_rank
+from fuseconv.tf.operands import UnknownShape, agree, content_of, extents, same, scalar, sizes, with_rank
 from fuseconv.tf.shape_functions.nn import windows
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
@@ -56,8 +56,15 @@ def crop_and_resize(op: Op, image: Value, boxes: Value, box_ind: Value, crop_siz
     return (with_rank(boxes, 2)[0], height, width, with_rank(image, 4)[3])
 
 
-@infers("AdjustContrastv2", "AdjustHue", "AdjustSaturation", "HSVToRGB", "RGBToHSV")
-def adjust(op: Op, images: Value, *others: Value) -> Shapes:
+@infers("AdjustContrastv2")
+def adjust(op: Op, images: Value, factor: Value) -> Shapes:
+    return images.shape
+
+
+@infers("AdjustHue", "AdjustSaturation", "HSVToRGB", "RGBToHSV")
+def adjust_colors(op: Op, images: Value, *others: Value) -> Shapes:
+    if images.shape:
+        same(images.shape[-1], 3)
     return images.shape
 
 

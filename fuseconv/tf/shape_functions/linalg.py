@@ -77,7 +77,9 @@ def diag(op: Op, diagonal: Value) -> Shapes:
 @infers("DiagPart")
 def diag_part(op: Op, x: Value) -> Shapes:
     shape = shape_of(x)
-    return shape[: len(shape) // 2]
+    half = len(shape) // 2
+    agree(len(shape) == 2 * half, f"it takes the diagonal of {len(shape)} dimensions")
+    return same_shape([shape[:half], shape[half:]])
 
 
 def _square(rows: Dim, columns: Dim) -> Dim:
@@ -181,23 +183,37 @@ def lu(op: Op, x: Value) -> Shapes:
 
 @infers("MatrixInverse", "BatchMatrixInverse", "Cholesky", "BatchCholesky", "MatrixSquareRoot")
 def square_matrix(op: Op, x: Value) -> Shapes:
-    return x.shape
+    *outer, _, _ = shape_of(x)
+    return (*outer, *[_order(shape_of(x))] * 2)
 
 
 @infers("MatrixDeterminant", "BatchMatrixDeterminant")
 def determinant(op: Op, x: Value) -> Shapes:
+    _order(shape_of(x))
     return shape_of(x)[:-2]
 
 
 @infers("LogMatrixDeterminant")
 def log_determinant(op: Op, x: Value) -> Shapes:
+    _order(shape_of(x))
     return [shape_of(x)[:-2]] * 2
 
 
-@infers("MatrixSolve", "MatrixTriangularSolve", "BatchMatrixSolve", "BatchMatrixTriangularSolve")
+@infers("MatrixTriangularSolve", "BatchMatrixTriangularSolve")
+def triangular_solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
+    left, right = shape_of(matrix), shape_of(rhs)
+    return (*broadcast(left[:-2], right[:-2]), same(_order(left), right[-2]), right[-1])
+
+
+@infers("MatrixSolve", "BatchMatrixSolve")
 def solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
     left, right = shape_of(matrix), shape_of(rhs)
-    return (*broadcast(left[:-2], right[:-2]), left[-1], right[-1])
+    return (*(same_shape([left[:-2], right[:-2]]) or ()), same(_order(left), right[-2]), right[-1])
+
+
+def _order(matrix: Shape) -> Dim:
+    """Return how many rows and columns a square matrix has. Raises Contradiction for any other."""
+    return same(*matrix[-2:])
 
 
 @infers("TridiagonalSolve")

@@ -6,6 +6,7 @@ from fuseconv.ir import dims
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
     UnknownShape,
+    agree,
     content_of,
     scalar,
     shape_of,
@@ -47,6 +48,8 @@ def ragged_gather(op: Op, *operands: Value) -> Shapes:
     sizes, levels = shape_of(indices), len(op.results) - 1
     if not sizes:
         raise UnknownShape
+    made = len(operands) - 2 + len(sizes) - 1
+    agree(levels == made, f"it makes {made} levels of rows, and has results for {levels}")
     outer = [dims.product(sizes[: at + 1]) + 1 for at in range(len(sizes))][:levels]
     inner = [(dims.fresh("ragged"),) for _ in range(levels - len(outer))]
     return [*((size,) for size in outer), *inner, (dims.fresh("ragged"), *shape_of(values)[1:])]

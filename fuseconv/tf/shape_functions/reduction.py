@@ -60,9 +60,13 @@ def _top(x: Value, k: Dim) -> Shapes:
     shape = shape_of(x)
     agree(bool(shape), "it takes the largest elements of a scalar")
     *outer, size = shape
+    _agree_on_count(k, size)
+    return [(*outer, k)] * 2
+
+
+def _agree_on_count(k: Dim, size: Dim) -> None:
     few = not isinstance(k, int) or not isinstance(size, int) or k <= size
     agree(few, f"the {k} largest of {size} elements are asked for")
-    return [(*outer, k)] * 2
 
 
 @infers("ApproxTopK")
@@ -70,13 +74,17 @@ def approximate_top_k(
     op: Op, x: Value, *, k: int, reduction_dimension: int = -1, aggregate_to_topk: bool = True
 ) -> Shapes:
     shape = list(shape_of(x))
-    shape[axis_in(reduction_dimension, len(shape))] = k if aggregate_to_topk else dims.fresh("top")
+    axis = axis_in(reduction_dimension, len(shape))
+    _agree_on_count(k, shape[axis])
+    shape[axis] = k if aggregate_to_topk else dims.fresh("top")
     return [tuple(shape)] * 2
 
 
 @infers("NthElement")
 def nth_element(op: Op, x: Value, n: Value) -> Shapes:
-    return shape_of(x)[:-1]
+    *outer, size = shape_of(x)
+    _agree_on_count(scalar(n, "n") + 1, size)
+    return tuple(outer)
 
 
 @infers("Unique")
@@ -166,9 +174,11 @@ def unsorted_segment(op: Op, data: Value, segment_ids: Value, num_segments: Valu
 
 @infers("SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum")
 def sparse_segment(op: Op, data: Value, indices: Value, ids: Value) -> Shapes:
+    same_shape([indices.shape, ids.shape])
     return (dims.fresh("segments"), *shape_of(data)[1:])
 
 
 @infers("SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtNWithNumSegments", "SparseSegmentSumWithNumSegments")
 def sparse_segment_of_number(op: Op, data: Value, indices: Value, ids: Value, number: Value) -> Shapes:
+    same_shape([indices.shape, ids.shape])
     return (scalar(number, "segments"), *shape_of(data)[1:])

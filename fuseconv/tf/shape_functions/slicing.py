@@ -18,6 +18,7 @@ from fuseconv.tf.operands import (
     same_shape,
     shape_of,
     sizes,
+    with_rank,
 )
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
@@ -69,8 +70,22 @@ def strided_slice(
 
 
 @infers("StridedSliceGrad")
-def strided_slice_grad(op: Op, shape: Value, *others: Value) -> Shapes:
+def strided_slice_grad(op: Op, shape: Value, begin: Value, end: Value, strides: Value, dy: Value) -> Shapes:
+    _agree_on_bounds(begin, end, strides)
     return tuple(extents(shape, "whole"))
+
+
+@infers("TensorStridedSliceUpdate")
+def tensor_strided_slice_update(
+    op: Op, x: Value, begin: Value, end: Value, strides: Value, value: Value
+) -> Shapes:
+    _agree_on_bounds(begin, end, strides)
+    return x.shape
+
+
+def _agree_on_bounds(*bounds: Value) -> None:
+    """Raise Contradiction unless begin, end and strides of a slice are vectors of one length."""
+    same_shape([with_rank(bound, 1) for bound in bounds])
 
 
 def _bounds(value: Value, sibling: Value) -> list[Dim]:
@@ -102,6 +117,17 @@ def length(dim: Dim, take: Take) -> Dim:
 def _from_front(bound: Dim, dim: Dim) -> Dim:
     """Return a bound of a dimension that is surely long enough for it, counted from the front."""
     return bound + dim if isinstance(bound, int) and bound < 0 else bound
+
+
+@infers("XlaDynamicUpdateSlice")
+def xla_dynamic_update_slice(op: Op, x: Value, update: Value, indices: Value) -> Shapes:
+    if x.shape is None:
+        return None
+    same(with_rank(indices, 1)[0], len(x.shape))
+    for size, part in zip(x.shape, with_rank(update, len(x.shape))):
+        left = size - part
+        agree(not isinstance(left, int) or left >= 0, f"it writes {part} elements over {size}")
+    return x.shape
 
 
 @infers("XlaDynamicSlice")
@@ -171,6 +197,14 @@ def scatter_nd(op: Op, indices: Value, updates: Value, shape: Value) -> Shapes:
 def tensor_scatter(op: Op, x: Value, indices: Value, updates: Value) -> Shapes:
     if x.shape is not None:
         _agree_on_updates(x.shape, indices, updates)
+    return x.shape
+
+
+@infers("InplaceAdd", "InplaceSub", "InplaceUpdate")
+def inplace(op: Op, x: Value, i: Value, v: Value) -> Shapes:
+    rows = with_rank(i, 1)
+    if x.shape is not None:
+        same_shape([v.shape, (*rows, *x.shape[1:])])
     return x.shape
 
 

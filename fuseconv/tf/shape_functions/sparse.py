@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import dims
 from fuseconv.ir.graph import Op, Value
-from fuseconv.tf.operands import UnknownShape, axis_in, content_of, extents, ints, same, with_rank
+from fuseconv.tf.operands import UnknownShape, axis_in, content_of, extents, ints, same, same_shape, with_rank
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 
@@ -32,6 +32,7 @@ def sparse_reduce_sum(
     op: Op, indices: Value, values: Value, shape: Value, axes: Value, *, keep_dims: bool = False
 ) -> Shapes:
     sizes = extents(shape, "dense")
+    _agree_on_elements(indices, values, len(sizes))
     reduced = {axis_in(axis, len(sizes)) for axis in ints(axes)}
     if keep_dims:
         return tuple(1 if at in reduced else size for at, size in enumerate(sizes))
@@ -40,7 +41,14 @@ def sparse_reduce_sum(
 
 @infers("SparseTensorDenseAdd")
 def sparse_dense_add(op: Op, indices: Value, values: Value, shape: Value, dense: Value) -> Shapes:
-    return dense.shape
+    sizes = same_shape([tuple(extents(shape, "dense")), dense.shape])
+    _agree_on_elements(indices, values, len(sizes or ()))
+    return sizes
+
+
+def _agree_on_elements(indices: Value, values: Value, rank: int) -> None:
+    """Raise Contradiction unless each of the values has an index of so many dimensions."""
+    same_shape([with_rank(indices, 2), (*with_rank(values, 1), rank)])
 
 
 @infers("SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul", "SparseSoftmax")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Op, Value
-from fuseconv.tf.operands import UnknownShape, elements, extents, ints, shape_of
+from fuseconv.tf.operands import UnknownShape, agree, elements, extents, ints, shape_of
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 from fuseconv.tf.xla_dimension_numbers import Convolution, Dot, Gather
 
@@ -41,11 +41,10 @@ def xla_conv(
     batch, *spatial, feature = numbers.output
     result[batch] = image[numbers.input[0]] // batch_group_count
     result[feature] = kernel[numbers.kernel[-1]]
-    pads, steps = _pairs(padding), zip(ints(window_strides), ints(lhs_dilation), ints(rhs_dilation))
-    for place, axis in enumerate(spatial):
-        stride, spread, dilation = next(steps)
+    rows = zip(spatial, ints(window_strides), ints(lhs_dilation), ints(rhs_dilation), _pairs(padding), strict=True)
+    for place, (axis, stride, spread, dilation, pads) in enumerate(rows):
         size = _spread(image[numbers.input[1 + place]], spread)
-        result[axis] = _windows(size, kernel[numbers.kernel[place]], stride, dilation, pads[place])
+        result[axis] = _windows(size, kernel[numbers.kernel[place]], stride, dilation, pads)
     return tuple(result)
 
 
@@ -94,10 +93,11 @@ def xla_gather(
     left_out = numbers.collapsed + numbers.operand_batching
     taken = [size for axis, size in enumerate(sizes) if axis not in left_out]
     batch = [size for axis, size in enumerate(indices) if axis != numbers.index_vector]
-    if len(taken) != len(numbers.offset):
-        raise UnknownShape
+    axes = range(len(taken) + len(batch))
+    inside = sorted({*numbers.offset}.intersection(axes))
+    agree(len(inside) == len(numbers.offset) == len(taken), f"its slices go to the dimensions {[*numbers.offset]}")
     slices, rest = iter(taken), iter(batch)
-    return tuple(next(slices if axis in numbers.offset else rest) for axis in range(len(taken) + len(batch)))
+    return tuple(next(slices if axis in inside else rest) for axis in axes)
 
 
 @infers("XlaOptimizationBarrier")
