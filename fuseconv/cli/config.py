@@ -7,11 +7,17 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from fuseconv.errors import InputError, suggestion
+from fuseconv.files import read_file
 
 PYPROJECT = "pyproject.toml"
 _TABLE = "tool.fuseconv"
-# What lets code run, or lifts a limit: a file that lies where a model was unpacked does not say so.
-_ONLY_NAMED = frozenset({"plugin", "trust-model", "follow-links", "max-constant-bytes", "calibration-data"})
+# What lets code run, lifts a limit, or names files to write or to put into the output: a file that lies where a model
+# was unpacked does not say so.
+_ONLY_NAMED = frozenset({
+    "calibration-data", "data", "follow-links", "max-constant-bytes", "metadata", "model-explorer", "output", "plugin",
+    "quantize-report", "report", "trust-model",
+})  # fmt: skip
+_MOST_BYTES = 1 << 20
 
 
 def defaults_of(command: str, path: str | None, options: Sequence[str], commands: Collection[str]) -> dict[str, Any]:
@@ -56,8 +62,7 @@ def _read(path: str, missing_is_empty: bool) -> str:
     if missing_is_empty and not os.path.isfile(path):
         return ""
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
+        return read_file(path, _MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--config {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
@@ -71,4 +76,6 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name} is no TOML: {error}") from None
+    except RecursionError:
+        raise InputError(f"{name} is nested too deeply for a file of options") from None
     return tables

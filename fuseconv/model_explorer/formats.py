@@ -87,7 +87,7 @@ def _errors(inspection: Document, quantization: Document) -> Iterator[tuple[Plac
     errors = {row["tensor"]: row["error"] for row in quantization["ops"]}
     for place, op, tensors in _ops(inspection):
         error = errors.get(_first_result(op, tensors))
-        if error and isinstance(error["relative"], (int, float)):
+        if error and isinstance(error.get("relative"), (int, float)):
             yield place, error["relative"]
 
 
@@ -108,11 +108,16 @@ def model_graph(report: Document) -> dict[str, Any]:
         {
             "id": str(place), "label": node["type"], "namespace": plain(node["name"]).rpartition("/")[0],
             "attrs": [_pair("name", node["name"]), _pair("became", node["fate"])],
-            "incomingEdges": [_edge(str(source), 0, slot) for slot, source in enumerate(node.get("inputs", ()))],
+            "incomingEdges": [_edge(str(source), 0, slot) for slot, source in enumerate(_inputs(node))],
             "outputsMetadata": [],
         }
         for place, node in enumerate(report["nodes"]) if node["type"]
     ]}  # fmt: skip
+
+
+def _inputs(node: Document) -> list[Any]:
+    inputs = node.get("inputs")
+    return inputs if isinstance(inputs, list) else []
 
 
 def file_graphs(inspection: Document) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from fuseconv.model_explorer.formats import model_graph, node_data
 from fuseconv.report.json import dumps, read_document, read_report
 from fuseconv.write.output_file import atomic_write
 
-_TIMES = {"ops": ("subgraph", "index", "seconds")}
-_ERRORS = {"ops": ("tensor", "error")}
+_TIMES = {"ops": {"subgraph": int, "index": int, "seconds": float | int | None}}
+_ERRORS = {"ops": {"tensor": str, "error": dict | None}}
 
 
 def hand_over(
@@ -38,7 +38,7 @@ def hand_over(
     data = node_data(inspection, known, times, errors)
     documents: dict[str, Any] = {f"{title.replace(' ', '_')}.json": found for title, found in data.items()}
     if known is not None:
-        documents["model_graph.json"] = {"label": known["model"], "graphs": [model_graph(known)]}
+        documents["model_graph.json"] = {"label": known.get("model", ""), "graphs": [model_graph(known)]}
     return [_write(Path(folder), name, document) for name, document in documents.items()]
 
 

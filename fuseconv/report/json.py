@@ -13,7 +13,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,11 @@ SCHEMA_VERSION = 1
 REPORT_VERSION = 2
 FATES = tuple(kind for kind in KINDS if kind != "refused")
 _WIDTH = 200
+# What readers of reports rely on.
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "ops": {"subgraph": int, "index": int, "type": str, "layer": str, "fusions": [str], "sources": [int]},
+    "nodes": {"name": str, "type": str | None, "fate": str | None},
+}
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -107,25 +112,32 @@ def schema() -> dict[str, Any]:
 
 def read_report(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the JSON report that a conversion wrote. Raises InputError if it is none, or of another version."""
-    columns = {"ops": ("subgraph", "index", "type", "layer", "fusions", "sources"), "nodes": ("name", "type", "fate")}
-    document = read_document(path, columns, "report that convert --report FILE.json wrote")
+    document = read_document(path, _COLUMNS, "report that convert --report FILE.json wrote")
     if document.get("schema_version") != REPORT_VERSION:
         version = document.get("schema_version")
         raise InputError(f"{os.fspath(path)} is of version {version}, and no report of version {REPORT_VERSION}")
     return document
 
 
-def read_document(path: str | os.PathLike[str], columns: Mapping[str, Sequence[str]], what: str) -> dict[str, Any]:
-    """Return a JSON document of ours. columns: its lists, with keys that each item has. what: in words.
+def read_document(path: str | os.PathLike[str], columns: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Any]:
+    """Return a JSON document of ours. columns: its lists, with the types of what each item has ([type]: a list of such).
+    what: in words.
 
     Raises InputError for anything else."""
     try:
         document = json.loads(read_file(path))
-        if all(set(keys) <= item.keys() for name, keys in columns.items() for item in document[name]):
+        rows = ((item, keys) for name, keys in columns.items() for item in document[name])
+        if all(_is_of(item[key], kind) for item, keys in rows for key, kind in keys.items()):
             return document
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     raise InputError(f"{os.fspath(path)} is no {what}")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(isinstance(each, kind[0]) for each in value)
+    return isinstance(value, kind)
 
 
 def _nodes(report: Report) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -75,11 +76,23 @@ def test_a_number_of_a_file(tmp_path: Path) -> None:
     assert "--image-mean and --image-scale are for --calibration-data" in result.stderr
 
 
-def test_what_runs_code_needs_a_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("option", ["plugin", "output", "report", "metadata"])
+def test_what_runs_code_or_names_files_needs_a_file_that_is_named(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    _write(tmp_path / "pyproject.toml", '[tool.fuseconv.convert]\nplugin = "evil.py"')
-    with pytest.raises(InputError, match=r"plugin is taken only from a file that is named: --config pyproject\.toml"):
-        defaults_of("convert", None, OPTIONS, COMMANDS)
+    _write(tmp_path / "pyproject.toml", f'[tool.fuseconv.convert]\n{option} = "evil"')
+    with pytest.raises(InputError, match=f"{option} is taken only from a file that is named: --config pyproject"):
+        defaults_of("convert", None, [*OPTIONS, option], COMMANDS)
+
+
+def test_files_that_are_no_text_of_options(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(InputError, match="is a pipe, no ordinary file"):
+        defaults_of("convert", str(tmp_path / "pipe.toml"), OPTIONS, COMMANDS)
+    for text, why in (("fuse = " + "[" * 100_000, "nested too deeply"), ("#" * (1 << 21), "at most 1048576")):
+        with pytest.raises(InputError, match=why):
+            defaults_of("convert", _write(tmp_path / "ci.toml", text), OPTIONS, COMMANDS)
     with pytest.raises(InputError, match="cannot be read"):
         defaults_of("convert", str(tmp_path / "no.toml"), OPTIONS, COMMANDS)
 

@@ -152,14 +152,17 @@ def test_the_text_is_the_document_in_lines_that_can_be_read() -> None:
     assert len(dumps({"a": numbers, "b": ["x" * 99] * 3}).splitlines()) == 8
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"ops": 1}', '{"ops": [1]}', '{"ops": [{}]}', '{"ops": null}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"ops": 1}', '{"ops": [1]}', '{"ops": [{}]}', '{"ops": null}', '{"ops": [{"type": []}]}',
+             '{"ops": [{"type": "ADD", "of": [1, "a"]}]}', '{"ops": [{"type": "ADD", "of": 1}]}', "[" * 100_000]
+)
 def test_what_is_no_document_of_ours(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "it.json"
+    path, columns = tmp_path / "it.json", {"ops": {"type": str, "of": [int]}}
     path.write_text(text)
     with pytest.raises(InputError, match=r"it\.json is no table"):
-        read_document(path, {"ops": ("type",)}, "table")
-    path.write_text('{"ops": [{"type": "ADD"}]}')
-    assert read_document(path, {"ops": ("type",)}, "table")["ops"]
+        read_document(path, columns, "table")
+    path.write_text('{"ops": [{"type": "ADD", "of": [1, 2], "more": 3}]}')
+    assert read_document(path, columns, "table")["ops"]
 
 
 def test_numbers_that_json_does_not_have() -> None:
