@@ -102,7 +102,9 @@ def describe(contents: bytes | mmap.mmap, name: str) -> dict[str, Any]:
     try:
         description = _Reader(generated.Model.GetRootAs(contents, 0), len(contents)).describe()
     except _DAMAGE as error:
-        raise InputError(f"{name} is a damaged TFLite model: {error}") from error
+        # What our own checks say, or what the generated code and numpy do of an offset or an index that leads nowhere.
+        why = str(error) if type(error) is ValueError else "an offset or an index in it leads to what is not there"
+        raise InputError(f"{name} is a damaged TFLite model: {why}") from error
     return description | {"files": [{"name": file, "size": size} for file, size in list_files(contents)]}
 
 

@@ -247,7 +247,7 @@ def _set(path: str, value: Any) -> Callable[[Any], None]:
         ("subgraphs.0.inputs", [7], "uses a tensor that it does not have"),
         ("subgraphs.0.outputs", [-2], "uses a tensor that it does not have"),
         ("subgraphs.0.operators.0.inputs", [0, 99], "uses a tensor that it does not have"),
-        ("subgraphs.0.operators.0.opcodeIndex", 9, "is a damaged TFLite model"),
+        ("subgraphs.0.operators.0.opcodeIndex", 9, "is a damaged TFLite model: an offset or an index"),
         ("subgraphs.0.tensors.0.buffer", 99, "is a damaged TFLite model"),
         ("signatureDefs.0.subgraphIndex", 1, "names a subgraph that is not there"),
         ("signatureDefs.0.outputs.0.tensorIndex", 99, "names a tensor that is not there"),

@@ -172,7 +172,7 @@ class _Bounds:
         """Yield the operands that are measured, and the step of each that makes a step of the result of `wanted`."""
         bears = _BEARS.get(op.type) or (_as_result if self.kernels.moves(op) else _of_itself)
         for index, value in enumerate(op.operands):
-            if value is not None and not value.is_const and value in self.ranges:
+            if value is not None and not value.is_const and self.range(value) is not None:
                 yield value, bears(_Use(op, index, wanted, self))
 
     def range(self, value: Value | None) -> Range | None:

@@ -120,8 +120,8 @@ def read_report(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_document(path: str | os.PathLike[str], columns: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Any]:
-    """Return a JSON document of ours. columns: its lists, with the types of what each item has ([type]: a list of such).
-    what: in words.
+    """Return a JSON document of ours. columns: its lists, with the types of what each item has ([type]: a list
+    of such). what: in words.
 
     Raises InputError for anything else."""
     try:
