@@ -140,5 +140,6 @@ class _Lenient(io.FileIO):
         except OSError as error:
             if not isinstance(error, self._ignored):
                 self._ignored = (OSError,)
+                error.filename = "standard output"  # the only stream whose errors are told
                 raise
             return len(data)

@@ -26,7 +26,7 @@ def test_no_chatter_of_tensorflow_and_the_runtimes(tmp_path: Path) -> None:
 def test_a_full_disk(json: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*COMMAND, "fusions", *json], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (2, "fuseconv: error: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "fuseconv: error: standard output: No space left on device\n")
 
 
 def test_no_output_at_all() -> None:

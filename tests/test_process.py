@@ -135,7 +135,7 @@ class TestStreams:
     @pytest.mark.parametrize("args", [["--help"], ["ops", "Conv2D"], ["ops", "Conv2D", "--json"]])
     def test_a_full_disk_under_standard_output(self, args: list[str]) -> None:
         done = run(*args, shell=">/dev/full")
-        assert (done.returncode, done.stderr) == (2, "fuseconv: error: No space left on device\n")
+        assert (done.returncode, done.stderr) == (2, "fuseconv: error: standard output: No space left on device\n")
 
     def test_nothing_is_printed_into_the_file(self, tmp_path: Path) -> None:
         """Which would have the number of the stream that is closed."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from tests.fuzz import blow_ups, bundles, bytecode, configs, disk, graphs, messages
+from tests.fuzz import blow_ups, bundles, bytecode, configs, disk, graphs, messages, nodes
 from tests.fuzz.child import CANARY
 from tests.fuzz.damage import damage
 from tests.fuzz.server import Request
@@ -93,9 +93,13 @@ def prepare(case: Case, base: Path) -> Request:
     return Request(str(folder), str(base), str(model), *_command(case, rng, folder, model))  # type: ignore[arg-type]
 
 
+# Kinds whose models are made of nothing but a name.
+_BUILT: dict[str, Callable[[str, Random], bytes]] = {"blow-up": blow_ups.build, "node": nodes.build}
+
+
 def _write(case: Case, rng: Random, folder: Path) -> Path:
-    if case.kind == "blow-up":
-        of = Source(case.source, "frozen", {"": blow_ups.build(case.source, rng)}, ".pb")
+    if case.kind in _BUILT:
+        of = Source(case.source, "frozen", {"": _BUILT[case.kind](case.source, rng)}, ".pb")
         return of.write(folder / "model")
     of = source(case.source)
     if case.kind == "disk":
@@ -196,6 +200,7 @@ KINDS: dict[str, Kind] = {
     "graph": Kind(_proto(graphs.mutate), _graphs, 9),
     "sizes": Kind(_proto(graphs.resize), _graphs, 3),
     "blow-up": Kind(lambda rng, of: {}, lambda: tuple(blow_ups.BLOW_UPS), 1),
+    "node": Kind(lambda rng, of: {}, nodes.ops, 9),
     "index": Kind(_index, _with_index, 3),
     "disk": Kind(lambda rng, of: {}, lambda: _of_forms("saved_model", "frozen", "keras"), 1),
     "keras-bytes": Kind(_bytes, lambda: _of_forms("keras"), 1),

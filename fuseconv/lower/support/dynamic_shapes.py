@@ -38,7 +38,8 @@ def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Val
         y = tfl.reshape(x, static)
     else:
         y = _insert_or_drop_unit_dims(tfl, x, tuple(dims)) or tfl.reshape(x, shape_vector(tfl, dims, x, *sources))
-    y.shape = tuple(dims)
+    if not y.is_const:  # which has the shape of its array
+        y.shape = tuple(dims)
     return y
 
 

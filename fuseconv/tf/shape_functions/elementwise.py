@@ -92,6 +92,10 @@ def add_n(op: Op, *terms: Value) -> Shapes:
 @infers("Select")
 def select(op: Op, condition: Value, x: Value, y: Value) -> Shapes:
     shape = same_shape([x.shape, y.shape])
+    if shape and condition.rank == 1:
+        same(shape_of(condition)[0], shape[0])
+    elif condition.rank != 0:
+        same_shape([condition.shape, shape])
     return condition.shape if shape is None and condition.rank not in (None, 0, 1) else shape
 
 

@@ -78,7 +78,6 @@ def diag(op: Op, diagonal: Value) -> Shapes:
 def diag_part(op: Op, x: Value) -> Shapes:
     shape = shape_of(x)
     half = len(shape) // 2
-    agree(len(shape) == 2 * half, f"it takes the diagonal of {len(shape)} dimensions")
     return same_shape([shape[:half], shape[half:]])
 
 
@@ -213,7 +212,8 @@ def solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
 
 def _order(matrix: Shape) -> Dim:
     """Return how many rows and columns a square matrix has. Raises Contradiction for any other."""
-    return same(*matrix[-2:])
+    rows, columns = matrix[-2:]
+    return same(rows, columns)
 
 
 @infers("TridiagonalSolve")
@@ -246,6 +246,7 @@ def rfft(op: Op, x: Value, fft_length: Value) -> Shapes:
 @infers("AudioSpectrogram")
 def audio_spectrogram(op: Op, x: Value, *, window_size: int, stride: int) -> Shapes:
     samples, channels = with_rank(x, 2)
+    agree(window_size >= 2 and stride >= 1, f"its windows are of {window_size} samples, {stride} apart")
     # None fits where there are fewer samples than the window has.
     windows: Dim = dims.fresh()
     if isinstance(samples, int):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Op, Value
-from fuseconv.tf.operands import UnknownShape, agree, elements, extents, ints, shape_of
+from fuseconv.tf.operands import UnknownShape, agree, elements, extents, ints, same_shape, shape_of
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 from fuseconv.tf.xla_dimension_numbers import Convolution, Dot, Gather
 
@@ -74,7 +74,7 @@ def xla_sort(op: Op, x: Value) -> Shapes:
 
 @infers("XlaKeyValueSort")
 def xla_key_value_sort(op: Op, keys: Value, values: Value) -> Shapes:
-    return [keys.shape, values.shape]
+    return [same_shape([keys.shape, values.shape])] * 2
 
 
 @infers("XlaPad")

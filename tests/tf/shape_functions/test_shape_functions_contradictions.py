@@ -1,0 +1,109 @@
+"""Nodes whose operands and attributes have the types that their op takes, and cannot run all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import symbol
+from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.types import BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT32, INT64, DType
+from fuseconv.tf.shape_functions import contradiction
+
+N = symbol("n")
+
+
+def node(op: str, operands: list[Any], results: list[DType], **attrs: Any) -> Op:
+    """Return an op. operands: arrays for constants; a shape for floats, or a type and a shape."""
+    made = Op(f"tf.{op}", [_value(each) for each in operands], attrs)
+    for dtype in results:
+        made.add_result(dtype, None)
+    return made
+
+
+def _value(operand: Any) -> Value:
+    if isinstance(operand, (list, int, np.ndarray)):
+        return constant(np.array(operand, np.int32))
+    dtype, shape = operand if operand and isinstance(operand[0], DType) else (FLOAT32, operand)
+    return Value(dtype, shape)
+
+
+def ints(*shape: int) -> tuple[DType, tuple[int, ...]]:
+    return INT32, shape
+
+
+def conv(strides: list[int], numbers: bytes) -> Op:
+    operands = [(1, 4, 4, 3), (1, 1, 3, 2), strides, [[0, 0], [0, 0]], [1, 1], [1, 1], 1]
+    return node("XlaConvV2", operands, [FLOAT32], dimension_numbers=numbers)
+
+
+NHWC = bytes([0x40, 3, 0x5A, 2, 1, 2, 0x18, 2, 0x20, 3, 0x32, 2, 0, 1, 0x50, 3, 0x62, 2, 1, 2])
+FLOATS, WHOLE = [FLOAT32], [INT32]
+
+
+@pytest.mark.parametrize(("op", "why"), [
+    (node("Real", [(COMPLEX128, (2,))], FLOATS), "the parts of complex128 are not float32"),
+    (node("Imag", [(COMPLEX64, (2,))], [FLOAT64]), "the parts of complex64 are not float64"),
+    (node("ComplexAbs", [(COMPLEX64, (2,))], [FLOAT64]), "the parts of complex64 are not float64"),
+    (node("Angle", [(COMPLEX128, (2,))], FLOATS), "the parts of complex128 are not float32"),
+    (node("Complex", [(2,), (2,)], [COMPLEX128]), "the parts of complex128 are not float32"),
+    (node("Select", [(BOOL, (1, 4)), (4,), (4,)], FLOATS), "equally many dimensions"),
+    (node("Select", [(BOOL, (2,)), (3, 4), (3, 4)], FLOATS), "2 and 3 elements"),
+    (node("HSVToRGB", [(2, 4)], FLOATS), "4 and 3 elements"),
+    (node("AdjustHue", [(2, 2, 4), ()], FLOATS), "4 and 3 elements"),
+    (node("ParallelConcat", [(1, 2), (1, 2)], FLOATS, shape=(2, None)), "it states no fixed shape"),
+    (node("ParallelConcat", [(1, 2), (1, 2)], FLOATS, shape=(3, 2)), "3 and 2 elements"),
+    (node("ParallelConcat", [(1, 2), (1, 3)], FLOATS, shape=(2, 2)), "2 and 3 elements"),
+    (node("Bitcast", [()], [INT64]), "it makes a int64 of a single float32"),
+    (node("Bitcast", [(2, 3)], [INT64]), "3 and 2 elements"),
+    (node("RaggedGather", [ints(3), (4,), ints(2, 2)], [INT32, FLOAT32]), "2 levels of rows, and has results for 1"),
+    (node("ApproxTopK", [(2, 3)], [FLOAT32, INT32], k=4), "the 4 largest of 3 elements"),
+    (node("NthElement", [(2, 3), 3], FLOATS), "the 4 largest of 3 elements"),
+    (node("NthElement", [(2, 3), [1, 1]], FLOATS), "one number for a size, and is given 2"),
+    (node("SparseSegmentMean", [(4, 2), ints(2), ints(3)], FLOATS), "2 and 3 elements"),
+    (node("SparseSegmentSumWithNumSegments", [(4, 2), ints(2), ints(3), 4], FLOATS), "2 and 3 elements"),
+    (node("MatrixSolve", [(2, 3, 3), (4, 3, 1)], FLOATS), "2 and 4 elements"),
+    (node("MatrixSolve", [(3, 4), (3, 1)], FLOATS), "3 and 4 elements"),
+    (node("MatrixTriangularSolve", [(3, 3), (2, 1)], FLOATS), "3 and 2 elements"),
+    (node("MatrixInverse", [(3, 4)], FLOATS), "3 and 4 elements"),
+    (node("MatrixDeterminant", [(3, 4)], FLOATS), "3 and 4 elements"),
+    (node("DiagPart", [(2, 3)], FLOATS), "2 and 3 elements"),
+    (node("AudioSpectrogram", [(9, 1)], FLOATS, window_size=1, stride=1), "windows are of 1 samples, 1 apart"),
+    (node("StridedSliceGrad", [[4], 0, [2], [1], (2,)], FLOATS), "0 dimensions and not 1"),
+    (node("TensorStridedSliceUpdate", [(4,), [0], [2], [1, 1], (2,)], FLOATS), "1 and 2 elements"),
+    (node("InplaceAdd", [(4, 2), ints(3), (2, 2)], FLOATS), "2 and 3 elements"),
+    (node("InplaceUpdate", [(4, 2), ints(), (1, 2)], FLOATS), "0 dimensions and not 1"),
+    (node("XlaDynamicUpdateSlice", [(4, 2), (1, 2), [0]], FLOATS), "1 and 2 elements"),
+    (node("XlaDynamicUpdateSlice", [(4, 2), (5, 2), [0, 0]], FLOATS), "writes 5 elements over 4"),
+    (node("SparseReduceSum", [(INT64, (3,)), (3,), [4, 4], 0], FLOATS), "1 dimensions and not 2"),
+    (node("SparseTensorDenseAdd", [(INT64, (3, 2)), (2,), [4, 4], (4, 4)], FLOATS), "3 and 2 elements"),
+    (node("XlaKeyValueSort", [(3,), (4,)], [FLOAT32, FLOAT32]), "3 and 4 elements"),
+    (node("XlaDotV2", [(2, 3), (3, 2)], FLOATS, dimension_numbers=b"\x0a"), "dimension numbers end within a field"),
+    (node("XlaDotV2", [(2, 3), (3, 2)], FLOATS, dimension_numbers=b"\x08" + b"\xff" * 99), "of more than 70 bits"),
+    (node("XlaGather", [(3, 3), ints(2, 1), [1, 3]], FLOATS, dimension_numbers=b"\x08\x09"), "its slices go to"),
+    (conv([1], NHWC), "do not fit together"),
+])  # fmt: skip
+def test_what_cannot_run(op: Op, why: str) -> None:
+    told = contradiction(op)
+    assert why in told and told.endswith(": the model is damaged"), told
+
+
+@pytest.mark.parametrize("op", [
+    node("Real", [(COMPLEX128, (2,))], [FLOAT64]), node("Real", [(FLOAT32, (2,))], FLOATS),
+    node("Complex", [(types.FLOAT64, (2,)), (types.FLOAT64, ())], [COMPLEX128]),
+    node("Select", [(BOOL, (3,)), (3, 4), (N, 4)], FLOATS), node("Select", [(BOOL, ()), (3, 4), (3, 4)], FLOATS),
+    node("RGBToHSV", [(2, N)], FLOATS), node("ParallelConcat", [(1, 2), (N, 2)], FLOATS, shape=(2, 2)),
+    node("Bitcast", [(3, 2)], [INT64]), node("RaggedGather", [ints(3), (4,), ints(2)], [INT32, FLOAT32]),
+    node("NthElement", [(2, 3), 2], FLOATS), node("NthElement", [(2, N), 9], FLOATS),
+    node("SparseSegmentMean", [(4, 2), (INT32, (N,)), ints(3)], FLOATS),
+    node("MatrixSolve", [(2, 3, 3), (N, 3, 1)], FLOATS), node("MatrixTriangularSolve", [(1, 3, 3), (2, 3, 1)], FLOATS),
+    node("DiagPart", [(2, 3, 2, N)], FLOATS), node("StridedSliceGrad", [[4], [0], [2], [1], (2,)], FLOATS),
+    node("InplaceAdd", [(4, 2), (INT32, (N,)), (2, 2)], FLOATS),
+    node("XlaDynamicUpdateSlice", [(N, 2), (1, 2), [0, 0]], FLOATS),
+    node("SparseReduceSum", [(INT64, (3, 2)), (N,), [4, 4], 0], FLOATS), conv([1, 1], NHWC),
+])  # fmt: skip
+def test_what_can_run(op: Op) -> None:
+    assert not contradiction(op)
