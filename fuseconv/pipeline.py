@@ -58,6 +58,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
     simplify_control_flow,
 )
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
+from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.known_sizes import known_sizes
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
@@ -185,8 +186,8 @@ CONVERT: Pipeline = (
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (
         insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
-        # Its copies would hide what quantization looks for, which makes them itself.
-        protect_shared_memory.when(_stays_float),
+        # What these add would hide what quantization looks for, which runs them itself.
+        bypass_xnnpack.when(_stays_float), protect_shared_memory.when(_stays_float),
     )),
     Stage("quantize", QUANTIZE),
     Stage("outline", OUTLINE),

@@ -28,7 +28,7 @@ print(*sys.modules)
 
 def test_they_stand_behind_all_others() -> None:
     names = [item.name for item in passes_of(PASSES)]
-    assert names[-4:] == ["to-integers", "set-io-types", "schedule-ops", "protect-shared-memory"]
+    assert names[-4:] == ["set-io-types", "bypass-xnnpack", "schedule-ops", "protect-shared-memory"]
     assert [item.name for item in passes_of(QUANTIZE_FILE)] == names
     every = [item.name for item in passes_of(CONVERT)]
     assert every[every.index(names[0]) :][: len(names)] == names

@@ -4,6 +4,10 @@ Elements behind the last window, which the stride leaps over, make the sum of SA
 that for 0. XNNPACK of TensorFlow 2.21 does not: its CONV_2D and DEPTHWISE_CONV_2D give zeros (LiteRT#4847). Nor does
 Eigen's convolution of volumes, which runs CONV_3D: it begins before the data. TRANSPOSE_CONV, CONV_3D_TRANSPOSE,
 MAX_POOL_2D and AVERAGE_POOL_2D were found right, with XNNPACK and without.
+
+Where sizes are not known, a slice by sizes that are computed would leave XNNPACK no op behind it, as it takes none of
+sizes that are not known before the op runs: the layers behind took ten times as long. Zeros by which windows of two
+elements are padded are the same for all sizes. What remains, `bypass_xnnpack` keeps from XNNPACK.
 """
 
 from __future__ import annotations
@@ -28,7 +32,8 @@ _Window = tuple[int, int]  # how many elements it spans, and its stride
 def legalize_padding(module: Module) -> None:
     """Drop what no window reads, lest SAME pad by less than 0: CONV_2D(x, SAME) -> CONV_2D(x[:, :n], SAME), or VALID.
 
-    The slice is for data of unknown sizes, and for data that is padded in one dimension and too long in another."""
+    The slice is for data that is padded in one dimension and too long in another, and for CONV_3D of unknown sizes.
+    Windows of two elements on those become CONV_2D(PAD(x), VALID)."""
     for graph in module.graphs():
         rewrite_ops(graph, _KINDS, _legalized)
 
@@ -42,15 +47,33 @@ def _legalized(op: Op, out: list[Op]) -> list[Value] | None:
     if len(spans) < len(sizes) or all(stride <= span for span, stride in spans):
         return None
     read = [_read(size, *window) for size, window in zip(sizes, spans)]
+    pads = [_zeros(size, *window) for size, window in zip(sizes, spans)]
+    known = all(isinstance(size, int) for size, (span, stride) in zip(sizes, spans) if stride > span)
     tfl = Builder(out, op.name, op.sources)
-    if all(span == 1 or (isinstance(size, int) and _surplus(size, span, stride) >= 0)
-           for size, (span, stride) in zip(sizes, spans)):  # fmt: skip
+    if all(pad == (0, 0) for pad in pads):
         attrs = attrs | {"padding": "VALID"}
-    elif tuple(read) != sizes:
+    elif tuple(read) == sizes:
+        return None
+    elif None not in pads and not known:
+        attrs = attrs | {"padding": "VALID"}
+        x = tfl.pad(x, np.array([(0, 0), *pads, (0, 0)], np.int32))
+    elif known or op.type == "CONV_3D":
         x = _part(tfl, x, read, spans)
     else:
         return None
     return tfl.typed_op(op.type, [x, *op.operands[1:]], [(op.result.dtype, op.result.shape)], attrs)
+
+
+def _zeros(size: Dim, span: int, stride: int) -> tuple[int, int] | None:
+    """Return how many zeros before and after the data SAME stands for; None if a size that is not known tells. Behind
+    the last window there may be more of them."""
+    if isinstance(size, int):
+        total = max(-_surplus(size, span, stride), 0)
+    elif min(span, stride) == 1 or span == 2:
+        total = span - 1
+    else:
+        return None
+    return total // 2, total - total // 2
 
 
 def _surplus(size: int, span: int, stride: int) -> int:

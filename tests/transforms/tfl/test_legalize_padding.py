@@ -52,3 +52,22 @@ def test_windows_that_are_padded_in_each_dimension_stay() -> None:
 
 def test_a_dilated_window_reaches_farther() -> None:
     _check("h,w", "2,2", "a,w", "'dilation_h_factor': 2, 'stride_h': 3, 'stride_w': 1", becomes_valid=False)
+
+
+def test_windows_of_two_elements_are_padded_by_one_whatever_the_size() -> None:
+    text = """
+    main {{
+      input %x: float32[n,h,w,2]
+      input %w: float32[4,2,1,2]{pad}
+      %y: float32[n,a,b,4] = tfl.CONV_2D({data}, %w) {{'padding': '{padding}', 'stride_h': 3, 'stride_w': 2}}
+      return %y
+    }}
+    """
+    pads = "int32[4,2] [[0, 0], [0, 1], [0, 0], [0, 0]]"
+    pad = f"\n%p: float32[n,h + 1,w,2] = tfl.PAD(%x, {pads}) {{}}"
+    before, after = text.format(pad="", data="%x", padding="SAME"), text.format(pad=pad, data="%p", padding="VALID")
+    check_pass("legalize-padding", before, after)
+
+
+def test_windows_that_are_padded_by_the_size_are_left_to_bypass_xnnpack() -> None:
+    _check("h,w", "3,3", "a,b", "'stride_h': 4, 'stride_w': 4", becomes_valid=False)
