@@ -65,37 +65,40 @@ def check(m: Match) -> None:
 
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
     boxes, scores = _by_images(tfl, m)
-    every = _size(tfl, boxes, 1)
-    counted = _valid_boxes(tfl, m, scores)
-    shown = tfl.greater(tfl.reduce_max(boxes, [2]), 0.0)
+    every = _size(tfl, scores, _last(scores))
+    order, best = None, scores
+    if not _holds(m.sorted_input):
+        best, order = tfl.topk_v2(scores, every)
     ranks = falling_numbers(tfl, every)
-    boxes = separate_boxes(tfl, boxes, _is_isolated(tfl, m, boxes, counted), ranks)
-    order = None if _holds(m.sorted_input) else tfl.topk_v2(scores, every)[1]
-    if order is not None:
-        boxes, shown = _at(tfl, boxes, order), _at(tfl, shown, order)
-        counted = counted and _at(tfl, counted, order)
-    if counted is not None:
-        ranks = _where(tfl, counted, ranks, 0)
-    size = _selection_size(tfl, m.max_output_size, boxes, shown, counted)
-    places, found = _selected(tfl, boxes, ranks, size, tfl.minimum(m.iou_threshold, 1.0))
+    apart = separate_boxes(tfl, boxes, _is_isolated(tfl, m, boxes, scores), ranks)
+    visible = tfl.greater(tfl.reduce_max(boxes, [_last(boxes)]), 0.0)
+    if not _all_count(m):
+        ranks = _where(tfl, _counts(tfl, m, best), ranks, 0)
+        # What does not count is never selected.
+        visible = tfl.logical_or(visible, tfl.logical_not(_counts(tfl, m, scores)))
+    visible = tfl.cast(visible, out_data_type="INT32")
+    size = _selection_size(tfl, m.max_output_size, every, visible)
+    apart = _at(tfl, apart, order) if order is not None else apart
+    places, found = _selected(tfl, apart, ranks, size, tfl.minimum(m.iou_threshold, 1.0))
 
-    numbers = _range(tfl, size)
-    taken = tfl.logical_and(tfl.less(numbers, tfl.expand_dims(found, 1)), _at(tfl, shown, places))
-    left, at = tfl.topk_v2(_where(tfl, taken, tfl.sub(size, numbers), 0), m.max_output_size)
+    places = _at(tfl, order, places) if order is not None else places
+    left = tfl.sub(tfl.expand_dims(found, 1) if found.rank else found, _range(tfl, size))
+    # The first of those that are visible.
+    left, at = tfl.topk_v2(tfl.mul(left, _at(tfl, visible, places)), m.max_output_size)
     there = tfl.greater(left, 0)
-    indices = _at(tfl, places, at)
-    if order is not None:
-        indices = _at(tfl, order, indices)
-    count = tfl.sum(tfl.cast(there, out_data_type="INT32"), [1])
-    return {"indices": _where(tfl, there, indices, 0), "count": _of_batch(tfl, m, count)}
+    count = tfl.sum(tfl.cast(there, out_data_type="INT32"), [_last(places)])
+    indices = _where(tfl, there, _at(tfl, places, at), 0)
+    return {"indices": indices if indices.rank == 2 else tfl.expand_dims(indices, 0), "count": _of_batch(tfl, m, count)}
 
 
 def _by_images(tfl: Builder, m: Match) -> tuple[Value, Value]:
-    """Return boxes [images, n, 4] and scores [images, n]."""
-    if m.boxes.rank == 3:
-        return m.boxes, m.scores
+    """Return boxes [images, n, 4] and scores [images, n]; without the first dimension if there is one image."""
     batch = m.boxes.shape[:-2]
     images = math.prod(batch) if is_static(batch) else -1
+    if m.boxes.rank == 2 or (m.boxes.rank == 3 and images != 1):
+        return m.boxes, m.scores
+    if images == 1:
+        return tfl.reshape(m.boxes, [-1, 4]), tfl.reshape(m.scores, [-1])
     every = tfl.reshape(_size(tfl, m.scores, m.scores.rank - 1), [1])
     each = (tfl.concatenation(tfl.ints([images]), every, tfl.ints(sides), axis=0) for sides in ((4,), ()))
     boxes, scores = (tfl.reshape(x, shape) for x, shape in zip((m.boxes, m.scores), each))
@@ -103,52 +106,69 @@ def _by_images(tfl: Builder, m: Match) -> tuple[Value, Value]:
 
 
 def _of_batch(tfl: Builder, m: Match, count: Value) -> Value:
-    if m.boxes.rank == 3:
+    rank = len(m.boxes.shape) - 2
+    if rank == count.rank:
         return count
+    if not count.rank:
+        return tfl.reshape(count, [1] * rank)
     batch = tfl.strided_slice(tfl.shape(m.scores), [0], [-1], [1], begin_mask=1)
     return tfl.reshape(count, batch)
 
 
-def _valid_boxes(tfl: Builder, m: Match, scores: Value) -> Value | None:
-    """Return a mask of the boxes that count, bool [images, n]; None if all do."""
+def _all_count(m: Match) -> bool:
+    return m.score_threshold.data is not None and m.score_threshold.data == -math.inf
+
+
+def _counts(tfl: Builder, m: Match, scores: Value) -> Value:
+    """Return a mask of the scores by which a box counts."""
     least = m.score_threshold
-    if least.data is not None and least.data == -math.inf:
-        return None
     counted = tfl.greater(scores, least)
     return counted if least.is_const else tfl.logical_or(counted, tfl.equal(least, -math.inf))
 
 
-def _is_isolated(tfl: Builder, m: Match, boxes: Value, counted: Value | None) -> Value:
-    """Return a mask of the boxes that overlap with no box, not even themselves, by the threshold, bool [images, n,
-    1]."""
-    first, second = tfl.split(tfl.const(2, types.INT32), boxes, num_splits=2)
+def _is_isolated(tfl: Builder, m: Match, boxes: Value, scores: Value) -> Value:
+    """Return a mask of the boxes that overlap with no box, not even themselves, by the threshold, bool [..., n, 1]."""
+    axis = _last(boxes)
+    first, second = tfl.split(tfl.const(axis, types.INT32), boxes, num_splits=2)
     sides = tfl.sub(second, first)
     if not _holds(m.canonicalized_coordinates):
         # What does not count is all zeros by then.
-        other = tfl.less(tfl.slice(sides, [0, 0, 0], [1, 1, 2]), 0.0)
-        if counted is not None:
-            other = tfl.logical_and(other, tfl.expand_dims(tfl.slice(counted, [0, 0], [1, 1]), 2))
+        other = tfl.less(tfl.slice(sides, [0] * (axis + 1), [*[1] * axis, 2]), 0.0)
+        if not _all_count(m):
+            other = tfl.logical_and(other, _counts(tfl, m, tfl.slice(scores, [0] * axis, [1] * axis)))
         sides = tfl.mul(sides, _where(tfl, other, tfl.const(-1.0, types.FLOAT32), 1))
-    area = tfl.reduce_prod(tfl.relu(sides), [2], keep_dims=True)
+    area = tfl.reduce_prod(tfl.relu(sides), [axis], keep_dims=True)
+    if m.iou_threshold.data is not None:
+        return tfl.less(area, _least_area(np.float32(m.iou_threshold.data)))
     return tfl.less(tfl.div(area, tfl.add(area, _EPSILON)), m.iou_threshold)
 
 
-def _selection_size(tfl: Builder, most: Value, boxes: Value, shown: Value, counted: Value | None) -> Value:
-    """Return how many boxes to select so that `most` of them remain to be shown."""
-    every = boxes.shape[1]  # type: ignore[index]
-    if most.data is not None and isinstance(every, int) and every <= most.data:
+def _least_area(threshold: np.float32) -> np.float32:
+    """Return the least area of a box that overlaps with itself by the threshold; infinity if there is none."""
+    least, beyond = 0, int(np.float32(np.inf).view(np.int32))
+    while least < beyond:  # Positive floats are in the order of their bits.
+        middle = (least + beyond) // 2
+        area = np.int32(middle).view(np.float32)
+        least, beyond = (least, middle) if area / (area + np.float32(_EPSILON)) >= threshold else (middle + 1, beyond)
+    return np.int32(least).view(np.float32)
+
+
+def _selection_size(tfl: Builder, most: Value, every: Value, visible: Value) -> Value:
+    """Return how many boxes to select so that `most` visible ones remain. visible: 1 or 0, int32 [..., n]."""
+    if most.data is not None and every.data is not None and every.data <= most.data:
         return most
-    hidden = tfl.logical_not(shown)
-    if counted is not None:
-        hidden = tfl.logical_and(counted, hidden)
-    return tfl.add(most, tfl.reduce_max(tfl.sum(tfl.cast(hidden, out_data_type="INT32"), [1]), [0]))
+    shown = tfl.sum(visible, [_last(visible)])
+    return tfl.sub(tfl.add(most, every), tfl.reduce_min(shown, [0]) if shown.rank else shown)
 
 
 def _selected(tfl: Builder, boxes: Value, ranks: Value, size: Value, limit: Value) -> tuple[Value, Value]:
-    """Return the places of the boxes of each image, [images, size], and how many they are, [images].
+    """Return the places of the boxes of each image, [images, size], and how many they are, [images]; of boxes [n, 4]
+    without the first dimension.
 
     ranks: those of the boxes, 0 for what does not count, as float32 [images, n], or [n] where all are the same."""
     least = tfl.const(0.0, types.FLOAT32)
+    if boxes.rank == 2:
+        return tfl.non_max_suppression_v4(boxes, ranks, size, limit, least)
     images = boxes.shape[0]  # type: ignore[index]
     if isinstance(images, int):
         each = tfl.op("UNPACK", (boxes,), {"num": images, "axis": 0})
@@ -175,7 +195,12 @@ def _selected(tfl: Builder, boxes: Value, ranks: Value, size: Value, limit: Valu
 
 def _at(tfl: Builder, x: Value, places: Value) -> Value:
     """Gather the elements of each image at its indices."""
-    return tfl.gather(x, places, axis=1, batch_dims=1)
+    return tfl.gather(x, places, axis=_last(places), batch_dims=_last(places))
+
+
+def _last(x: Value) -> int:
+    """Return the number of the last dimension."""
+    return len(x.shape) - 1  # type: ignore[arg-type]
 
 
 def _where(tfl: Builder, condition: Value, x: Value, other: int) -> Value:

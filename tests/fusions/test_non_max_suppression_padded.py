@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.ops import image_ops_impl
 
+from fuseconv.fusions.non_max_suppression_padded import _least_area
 from fuseconv.testing import check, convert_function
 from tests.annotated import MOSTLY_SLOW_FORMS, annotated
 from tests.pairwise import mostly_slow
@@ -70,6 +71,21 @@ def test_a_batch_is_taken_apart():
     specs = tf.TensorSpec([3, 9, 4]), tf.TensorSpec([3, 9])
     converted = check(fn, *specs, inputs=boxes_and_scores)
     assert converted.ops.count("NON_MAX_SUPPRESSION_V4") == 3
+
+
+@pytest.mark.parametrize("shape", [[1, 9, 4], [1, 1, None, 4]])
+def test_a_batch_of_one_image_is_that_image(shape):
+    specs = tf.TensorSpec(shape), tf.TensorSpec(shape[:-1])
+    converted = check(nms(), *specs, inputs=grid, static=False, batches=(9, 13))
+    assert not {"WHILE", "UNPACK", "PACK"} & {*converted.ops}
+
+
+@pytest.mark.parametrize("threshold", [1e-9, 0.25, 0.5, 0.9, 1.0, 1.5])
+def test_the_least_area_that_overlaps_with_itself(threshold):
+    limit, area = np.float32(threshold), _least_area(np.float32(threshold))
+    below = np.nextafter(area, np.float32(0))
+    assert not below / (below + np.float32(1e-8)) >= limit
+    assert np.isinf(area) if limit > 1 else area / (area + np.float32(1e-8)) >= limit
 
 
 @pytest.mark.parametrize("shape", [[None, 9, 4], [None, None, 4], [None, 2, 9, 4]])

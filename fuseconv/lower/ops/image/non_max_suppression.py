@@ -199,7 +199,8 @@ def _ranked(
     best, order = tfl.topk_v2(scores, dim_scalar(tfl, every, scores))
     numbers = falling_numbers(tfl, dim_scalar(tfl, every, scores))
     ranks = select(tfl, tfl.greater(best, least), numbers, 0)
-    corners = _with_areas(tfl, tfl.gather(boxes, order, axis=0), numbers, apart)
+    # Before they are ordered, as what is the same for all classes of an image.
+    corners = tfl.gather(_with_areas(tfl, boxes, numbers, apart), order, axis=0)
     nothing = scalar(0, types.FLOAT32)
     return order, *tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), limit, nothing)
 
