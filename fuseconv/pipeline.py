@@ -73,6 +73,7 @@ from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
 from fuseconv.transforms.tfl.slp_vectorize import slp_vectorize
+from fuseconv.transforms.tfl.unpack_slices import unpack_slices
 
 
 def _no_constant_branch(module: Module) -> bool:
@@ -164,6 +165,7 @@ CLEANUP_TFL: Pipeline = (
 
 OPTIMIZE_TFL: Pipeline = (
     known_sizes, fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
+    unpack_slices,
 )  # fmt: skip
 
 # What cleans up may give an op the form again that the target refuses.

@@ -14,9 +14,10 @@ from fuseconv.ir.graph import Module, Op
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.windows import windows
+from fuseconv.tfl.windows import WINDOWS, windows
 
-_KINDS = frozenset({"tfl.CONV_2D", "tfl.DEPTHWISE_CONV_2D"})
+# XNNPACK takes none of volumes.
+_KINDS = frozenset(f"tfl.{name}" for name in WINDOWS if name != "CONV_3D")
 
 
 @module_pass("bypass-xnnpack", requires=(TFL_ONLY,), kinds=_KINDS)
