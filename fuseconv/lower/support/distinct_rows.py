@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value
-from fuseconv.tf.traits import ADDS, FORWARDS, RESHAPES, SLICES
+from fuseconv.tf.traits import ADDS, FORWARDS, REPEATS, RESHAPES, SLICES
 
 # Ops are followed this far, and of each some operands.
 _FARTHEST = 8
@@ -14,7 +17,8 @@ _FARTHEST = 8
 
 def has_distinct_rows(indices: Value, farthest: int = _FARTHEST) -> bool:
     """Return whether all rows of integers [..., n] are known to differ from each other: one of the columns is a
-    range, say, or they are what Where makes. False tells nothing."""
+    range, say, or they are what Where makes, or TopKV2 in each row of a batch whose number is a column as well. False
+    tells nothing."""
     if indices.data is not None:
         table = indices.data.reshape(-1, indices.data.shape[-1])
         return len(np.unique(table, axis=0)) == len(table)
@@ -30,10 +34,63 @@ def has_distinct_rows(indices: Value, farthest: int = _FARTHEST) -> bool:
     if op.kind in FORWARDS or _keeps_integers(op):
         return has_distinct_rows(operands[indices.index], farthest - 1)
     if op.kind == "tf.Pack" and op.attrs.get("axis", 0) in last:
-        return any(_has_distinct_elements(column, farthest - 1) for column in operands)
+        single = any(_has_distinct_elements(column, farthest - 1) for column in operands)
+        return single or _number_all_axes(operands, indices.shape[:-1], farthest - 1)
     if op.kind == "tf.ConcatV2" and any(operands[-1].data == axis for axis in last):
-        return any(has_distinct_rows(columns, farthest - 1) for columns in operands[:-1])
+        single = any(has_distinct_rows(columns, farthest - 1) for columns in operands[:-1])
+        return single or _number_all_axes(operands[:-1], indices.shape[:-1], farthest - 1)
     return False
+
+
+def _number_all_axes(columns: Sequence[Value], shape: Shape, farthest: int) -> bool:
+    """Return whether columns of these dimensions, and perhaps one of 1 behind them, tell where along each axis a row
+    stands: those that number an axis, and places of TopKV2 for the last one."""
+    axes = {_numbered_axis(column, farthest) for column in columns}
+    rest = {axis for axis, size in enumerate(shape) if size != 1} - axes
+    return not rest or (rest == {len(shape) - 1} and any(_is_best(column, shape, farthest) for column in columns))
+
+
+def _numbered_axis(value: Value, farthest: int) -> int | None:
+    """Return the axis along which the elements of an integer tensor differ, if they are the same along all others."""
+    op, shape = value.op, value.shape
+    if shape is None:
+        return None
+    if value.data is not None:
+        axes = (axis for axis, size in enumerate(value.data.shape) if size > 1)
+        return next((axis for axis in axes if _numbers(np.moveaxis(value.data, axis, 0))), None)
+    wide = [axis for axis, size in enumerate(shape) if size != 1]
+    if len(wide) == 1 and _has_distinct_elements(value, farthest):
+        return wide[0]
+    if op is None or not farthest:
+        return None
+    x = op.operands[value.index] if op.kind in FORWARDS else op.operands[0] if op.operands else None
+    if x is None or x.shape is None:
+        return None
+    if op.kind in FORWARDS or _keeps_integers(op):
+        return _numbered_axis(x, farthest - 1)
+    axis = _numbered_axis(x, farthest - 1) if op.kind in REPEATS else None
+    if axis is None:
+        return None
+    at = axis + len(shape) - len(x.shape)
+    return at if shape[at] == x.shape[axis] else None
+
+
+def _numbers(data: np.ndarray) -> bool:
+    """Return whether the rows of data are each of one number, and these differ."""
+    rows = data.reshape(len(data), -1)
+    return bool((rows == rows[:, :1]).all()) and len(np.unique(rows[:, 0])) == len(rows)
+
+
+def _is_best(value: Value, shape: Shape, farthest: int) -> bool:
+    """Return whether these are places that TopKV2 tells for each row: those of one row differ."""
+    op = value.op
+    if op is None or not farthest or value.shape not in (shape, (*shape, 1)):
+        return False
+    if op.kind == "tf.TopKV2":
+        return value.index == 1
+    x = op.operands[value.index] if op.kind in FORWARDS else op.operands[0] if op.operands else None
+    follows = op.kind in FORWARDS or op.kind in RESHAPES or _keeps_integers(op)
+    return x is not None and follows and _is_best(x, shape, farthest - 1)
 
 
 def _has_distinct_elements(value: Value, farthest: int) -> bool:

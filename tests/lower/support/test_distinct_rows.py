@@ -8,6 +8,11 @@ from tests.tf.text_cases import module_of
 RANGE = "%r: int32[n] = tf.Range(int32[] 0, %count, int32[] 2)"
 WHERE = "%w: int64[k,2] = tf.Where(%mask)"
 TOP = "%t: int32[3]; %i: int32[3] = tf.TopKV2(%p, int32[] 3)"
+TOP_OF_ROWS = "%t: int32[a,3]; %i: int32[a,3] = tf.TopKV2(%scores, int32[] 3)"
+ROWS = [
+    "%r: int32[a] = tf.Range(int32[] 0, %count, int32[] 1)", "%c: int32[a,1] = tf.ExpandDims(%r, int32[] 1)",
+    "%k: int32[a,3] = tf.Tile(%c, int32[2] [1, 3])",
+]  # fmt: skip
 DISTINCT = {
     "column": [RANGE, "%y: int32[n,2] = tf.Pack(%p, %r) {'N': 2, 'axis': 1}"],
     "moved": [
@@ -21,6 +26,20 @@ DISTINCT = {
     "where": [WHERE, "%y: int32[k,2] = tf.Cast(%w)"],
     "best": [TOP, "%y: int32[3,1] = tf.ExpandDims(%i, int32[] 1)"],
     "wider": [RANGE, "%l: int64[n] = tf.Cast(%r)", "%y: int64[n,1] = tf.ExpandDims(%l, int32[] 1)"],
+    "best of each row": [TOP_OF_ROWS, *ROWS, "%y: int32[a,3,2] = tf.Pack(%k, %i) {'N': 2, 'axis': 2}"],
+    "best of each row, joined": [
+        TOP_OF_ROWS, *ROWS, "%e: int32[a,3,1] = tf.ExpandDims(%i, int32[] 2)",
+        "%l: int32[a,1,1] = tf.ExpandDims(%c, int32[] 2)", "%m: int32[a,3,1] = tf.Tile(%l, int32[3] [1, 3, 1])",
+        "%y: int32[a,3,2] = tf.ConcatV2(%m, %e, int32[] 2) {'N': 2}",
+    ],
+    "best of rows that constants number": [
+        "%t: int32[2,2]; %i: int32[2,2] = tf.TopKV2(%two, int32[] 2)",
+        "%y: int32[2,2,2] = tf.Pack(int32[2,2] [[0, 0], [1, 1]], %i) {'N': 2, 'axis': 2}",
+    ],
+    "all places of a grid": [
+        *ROWS, "%j: int32[a,3] = tf.BroadcastTo(int32[3] [4, 2, 7], %sizes)",
+        "%y: int32[a,3,2] = tf.Pack(%j, %k) {'N': 2, 'axis': 2}",
+    ],
     "constant": ["%y: int32[3,2] = tf.Identity(int32[3,2] [[0, 1], [1, 0], [1, 1]])"],
 }  # fmt: skip
 UNKNOWN = {
@@ -36,6 +55,17 @@ UNKNOWN = {
         "%y: int32[n,1] = tf.ExpandDims(%c, int32[] 1)",
     ],
     "best numbers": [TOP, "%y: int32[3,1] = tf.ExpandDims(%t, int32[] 1)"],
+    "best of rows that none numbers": [TOP_OF_ROWS, *ROWS, "%y: int32[a,3,2] = tf.Pack(%i, %i) {'N': 2, 'axis': 2}"],
+    "best numbers of each row": [TOP_OF_ROWS, *ROWS, "%y: int32[a,3,2] = tf.Pack(%k, %t) {'N': 2, 'axis': 2}"],
+    "best of rows with the same number": [
+        "%t: int32[2,2]; %i: int32[2,2] = tf.TopKV2(%two, int32[] 2)",
+        "%y: int32[2,2,2] = tf.Pack(int32[2,2] [[1, 1], [1, 1]], %i) {'N': 2, 'axis': 2}",
+    ],
+    "rows that are tiled as they are": [
+        "%r: int32[2] = tf.Range(int32[] 0, int32[] 2, int32[] 1)", "%c: int32[2,1] = tf.ExpandDims(%r, int32[] 1)",
+        "%k: int32[4,3] = tf.Tile(%c, int32[2] [2, 3])",
+        "%y: int32[4,3,2] = tf.Pack(%k, int32[4,3] [[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2]]) {'N': 2, 'axis': 2}",
+    ],
     "twice": ["%y: int32[3,2] = tf.Identity(int32[3,2] [[0, 1], [1, 0], [0, 1]])"],
     "column of a cut": [WHERE, "%y: int64[k,1] = tf.Slice(%w, int32[2] [0, 1], int32[2] [-1, 1])"],
 }  # fmt: skip
@@ -43,6 +73,7 @@ UNKNOWN = {
 
 def _answer(lines: list[str]) -> bool:
     inputs = ["input %p: int32[n]", "input %count: int32[]", "input %mask: bool[a,b]"]
+    inputs += ["input %scores: int32[a,9]", "input %two: int32[2,5]", "input %sizes: int32[2]"]
     module, _ = module_of("\n".join(["main {", *inputs, *lines, "return %y", "}"]))
     return has_distinct_rows(module.signatures[0].graph.outputs[0])
 

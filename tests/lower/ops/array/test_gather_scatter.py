@@ -155,6 +155,21 @@ def test_one_place_of_each_row(dtype):
     assert "UNSORTED_SEGMENT_MAX" not in converted.ops and converted.ops.count("SCATTER_ND") == 2
 
 
+@pytest.mark.parametrize("batch", [2, None])
+def test_the_best_places_of_each_row(batch):
+    """As ProbSparse attention of Informer updates the queries that matter."""
+
+    def layer(x, y):
+        places = tf.math.top_k(x[..., 0], 2).indices
+        count = tf.shape(x)[0]
+        rows = tf.tile(tf.range(count)[:, None, None], [1, 3, 2])
+        heads = tf.tile(tf.range(3)[None, :, None], [count, 1, 2])
+        return tf.tensor_scatter_nd_update(x, tf.stack([rows, heads, places], -1), y)
+
+    converted = check(layer, spec(batch, 3, 5, 4), spec(batch, 3, 2, 4), static=batch is not None)
+    assert "UNSORTED_SEGMENT_MAX" not in converted.ops
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.bool], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("few", [0.0, 9.0], ids=["some", "none"])
 def test_scatter_of_as_many_updates_as_the_data_tells(few, dtype):
