@@ -70,7 +70,7 @@ def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
     if not _holds(m.sorted_input):
         best, order = tfl.topk_v2(scores, every)
     ranks = falling_numbers(tfl, every)
-    apart = separate_boxes(tfl, boxes, _is_isolated(tfl, m, boxes, scores), ranks)
+    apart = separate_boxes(tfl, boxes, _overlaps_itself(tfl, m, boxes, scores), ranks)
     visible = tfl.greater(tfl.reduce_max(boxes, [_last(boxes)]), 0.0)
     if not _all_count(m):
         ranks = _where(tfl, _counts(tfl, m, best), ranks, 0)
@@ -126,8 +126,8 @@ def _counts(tfl: Builder, m: Match, scores: Value) -> Value:
     return counted if least.is_const else tfl.logical_or(counted, tfl.equal(least, -math.inf))
 
 
-def _is_isolated(tfl: Builder, m: Match, boxes: Value, scores: Value) -> Value:
-    """Return a mask of the boxes that overlap with no box, not even themselves, by the threshold, bool [..., n, 1]."""
+def _overlaps_itself(tfl: Builder, m: Match, boxes: Value, scores: Value) -> Value:
+    """Return a mask of the boxes that overlap with a box, if only themselves, by the threshold, bool [..., n, 1]."""
     axis = _last(boxes)
     first, second = tfl.split(tfl.const(axis, types.INT32), boxes, num_splits=2)
     sides = tfl.sub(second, first)
@@ -139,8 +139,8 @@ def _is_isolated(tfl: Builder, m: Match, boxes: Value, scores: Value) -> Value:
         sides = tfl.mul(sides, _where(tfl, other, tfl.const(-1.0, types.FLOAT32), 1))
     area = tfl.reduce_prod(tfl.relu(sides), [axis], keep_dims=True)
     if m.iou_threshold.data is not None:
-        return tfl.less(area, _least_area(np.float32(m.iou_threshold.data)))
-    return tfl.less(tfl.div(area, tfl.add(area, _EPSILON)), m.iou_threshold)
+        return tfl.greater_equal(area, _least_area(np.float32(m.iou_threshold.data)))
+    return tfl.greater_equal(tfl.div(area, tfl.add(area, _EPSILON)), m.iou_threshold)
 
 
 def _least_area(threshold: np.float32) -> np.float32:

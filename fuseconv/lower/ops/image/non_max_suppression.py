@@ -190,17 +190,17 @@ def _ranked(
     how many they are."""
     known = float(iou.data) if iou.data is not None else None
     require(known is None or 0 <= known <= 1, f"an iou_threshold of {known} is not between 0 and 1")
-    limit, apart = _next_float(tfl, iou), None
+    limit, together = _next_float(tfl, iou), None
     if known is None or known == 1:
         # A box has to overlap with itself by the limit. Where that is 1, no other overlap counts: none is left.
-        limit, apart = tfl.minimum(limit, 1.0), tfl.greater_equal(iou, 1.0)
+        limit, together = tfl.minimum(limit, 1.0), tfl.less(iou, 1.0)
     (every,) = shape_of(scores, 1)
     # TOPK_V2 puts the first of equal numbers first.
     best, order = tfl.topk_v2(scores, dim_scalar(tfl, every, scores))
     numbers = falling_numbers(tfl, dim_scalar(tfl, every, scores))
     ranks = select(tfl, tfl.greater(best, least), numbers, 0)
     # Before they are ordered, as what is the same for all classes of an image.
-    corners = tfl.gather(_with_areas(tfl, boxes, numbers, apart), order, axis=0)
+    corners = tfl.gather(_with_areas(tfl, boxes, numbers, together), order, axis=0)
     nothing = scalar(0, types.FLOAT32)
     return order, *tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), limit, nothing)
 
@@ -227,13 +227,14 @@ def _next_float(tfl: Lowering, threshold: Value) -> Value:
     return tfl.bitcast(tfl.add(bits, 1), results=[(types.FLOAT32, threshold.shape)])
 
 
-def _with_areas(tfl: Lowering, boxes: Value, numbers: Value, apart: Value | None = None) -> Value:
-    """Return the boxes [n, 4] with boxes without an area, or all if `apart` holds, moved apart from all others.
+def _with_areas(tfl: Lowering, boxes: Value, numbers: Value, together: Value | None = None) -> Value:
+    """Return the boxes [n, 4] with boxes without an area, or all unless `together` holds, moved apart from all others.
     numbers: as `separate_boxes` takes them."""
     shape_of(boxes, 2)
     first, second = tfl.split(scalar(1, types.INT32), boxes, num_splits=2)
-    flat = tfl.equal(tfl.reduce_prod(tfl.sub(second, first), [1], keep_dims=True), 0.0)
-    return separate_boxes(tfl, boxes, flat if apart is None else tfl.logical_or(flat, apart), numbers)
+    # What is not 0 is true.
+    kept = tfl.cast(tfl.reduce_prod(tfl.sub(second, first), [1], keep_dims=True), out_data_type="BOOL")
+    return separate_boxes(tfl, boxes, kept if together is None else tfl.logical_and(kept, together), numbers)
 
 
 def _selection_mask(tfl: Lowering, indices: Value, count: Value) -> Value:
