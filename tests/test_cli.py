@@ -316,16 +316,16 @@ class TestLists:
         rows = json.loads(run("ops", "Conv3D", "Sparse*Mul", "--json").stdout)["ops"]
         names = ["Conv3D", "SparseDenseCwiseMul", "SparseMatMul", "SparseTensorDenseMatMul"]
         assert [row["op"] for row in rows] == names
-        assert "unsupported" in run("ops", "Betainc").stdout
+        assert "unsupported" in run("ops", "Spence").stdout
         assert "by the name Nothing" in fails(2, "ops", "Nothing")
 
     def test_plugins_are_listed(self, tmp_path: Path) -> None:
         plugin = tmp_path / "mine.py"
         plugin.write_text(
-            "from fuseconv.lower.rules import lowers\n\n\n@lowers\ndef Betainc(tfl, x):\n    return tfl.neg(x)\n"
+            "from fuseconv.lower.rules import lowers\n\n\n@lowers\ndef Spence(tfl, x):\n    return tfl.neg(x)\n"
         )
         rows = {row["op"]: row for row in json.loads(run("ops", "--plugin", plugin, "--json").stdout)["ops"]}
-        assert rows["Betainc"]["emits"] == ["NEG"] and "mine" in rows["Betainc"]["origin"]
+        assert rows["Spence"]["emits"] == ["NEG"] and "mine" in rows["Spence"]["origin"]
         assert "no plug-in file" in fails(2, "ops", "--plugin", tmp_path / "none.py")
 
 

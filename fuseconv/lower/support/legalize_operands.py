@@ -14,7 +14,7 @@ from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.lower.rules import Lowering, Unsupported, require
-from fuseconv.lower.support.dynamic_shapes import reshape, shape_vector
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, shape_vector
 from fuseconv.lower.support.string_indices import build_on_indices
 from fuseconv.lower.support.type_promotion import build_on_complex_parts, cast, promote
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK, RANK, TYPES
@@ -111,6 +111,22 @@ def broadcast_to(tfl: Lowering, x: Value, shape: Shape, *sources: Value) -> Valu
         return x
     dims = sizes(tfl, shape, x, *sources)
     return build_legalized(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, dims), x)
+
+
+def as_vectors(tfl: Lowering, *operands: Value) -> tuple[Any, ...]:
+    """Return the operands of an elementwise op broadcast to each other, as vectors, and what gives a vector the op's
+    shape."""
+    shapes, full = [shape_of(each) for each in operands], shape_of(tfl.source.result)
+    if any(shape != full for shape in shapes):
+        static = all(isinstance(dim, int) for dim in full)
+        dims = tfl.ints(list(full)) if static else functools.reduce(tfl.broadcast_args, map(tfl.shape_, operands))
+        operands = tuple(
+            build_legalized(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, dims), each) for each in operands
+        )
+    for each in operands:
+        each.shape = full
+    vectors = [reshape(tfl, each, (product(full),), *operands) for each in operands]
+    return *vectors, lambda made: reshape(tfl, made, full, *operands)
 
 
 def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str, Any]) -> Value:

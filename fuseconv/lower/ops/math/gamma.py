@@ -53,12 +53,27 @@ def Lgamma(tfl, x):
 @in_float32
 def Digamma(tfl, x):
     """The derivative of lgamma: where x is below 1/2, that at 1 - x less pi / tan(pi * x); NaN at 0, -1, -2, ..."""
+    return digamma(tfl, x)
+
+
+def digamma(tfl: Lowering, x: Value) -> Value:
+    """Return the digamma function of float32 numbers."""
     angle = _angle(tfl, x)
     cotangent = tfl.div(tfl.mul(tfl.cos(angle), math.pi), tfl.sin(angle))
     y = _digamma(tfl, _reflected(tfl, x))
     pole = elementwise(tfl, "EQUAL", angle, 0)
     below = select(tfl, pole, math.nan, tfl.sub(y, cotangent))
     return select(tfl, tfl.less(x, 0.5), below, y)
+
+
+def stirling_error(tfl: Lowering, a: Value) -> Value:
+    """Return what lgamma(a), a > 0 of float32, has beyond Stirling's (a - 1/2) * log(a) - a + log(2 * pi) / 2."""
+    far = odd_polynomial(tfl, tfl.div(_ONE, tfl.maximum(a, _NEAR)), _STIRLING)
+    a = tfl.minimum(a, _NEAR)
+    # lgamma(a + 1) is lgamma(a) + log(a).
+    near = tfl.sub(_lgamma(tfl, tfl.add(a, 1.0)), tfl.mul(tfl.add(a, 0.5), tfl.log(a)))
+    near = tfl.add(tfl.add(near, a), -math.log(2 * math.pi) / 2)
+    return select(tfl, tfl.less(a, _NEAR), near, far)
 
 
 def _reflected(tfl: Lowering, x: Value) -> Value:
