@@ -20,6 +20,7 @@ from fuseconv.ir.slice_spec import Pick, SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.kernel_limits import RANK, TYPES
 from fuseconv.tfl.slice_rules import Part, needs
 
 # One of these among the ops that compute less is worth a slice more than there was.
@@ -140,6 +141,8 @@ class _SliceMover:
             found = needs(op, wanted) if _is_plain(op) else None
             if found is None or any(is_whole(reader, op.result, wanted) for reader in op.result.uses):
                 continue
+            if not all(_can_be_cut(operand) for operand, inner in zip(op.operands, found) if inner is not None):
+                continue
             if op.type != "RESHAPE" or _sizes(_narrowed(op.result, wanted)):
                 region[op] = _Narrowing(wanted, found)
                 for operand, inner in zip(op.operands, found):
@@ -190,6 +193,12 @@ class _SliceMover:
 def _is_plain(op: Op) -> bool:
     """Return whether no result is a state, scaled integers, or sizes that are known apart from the tensor."""
     return all(r.content is None and r.quantization is None and not r.variable for r in op.results)
+
+
+def _can_be_cut(value: Value | None) -> bool:
+    """Return whether STRIDED_SLICE takes a value, of which f(x), f a CAST or RESHAPE, tells nothing."""
+    limit = RANK["STRIDED_SLICE"]
+    return value is None or value.is_const or (value.dtype in TYPES["STRIDED_SLICE"] and len(value.shape or ()) <= limit)
 
 
 def _narrowed(value: Value, part: Part) -> Shape:

@@ -35,6 +35,21 @@ def test_the_whole_is_read_too() -> None:
     """)
 
 
+def test_no_slice_is_made_of_what_its_kernel_lacks() -> None:
+    """TF 2.21's STRIDED_SLICE takes no complex numbers, and five dimensions at most."""
+    check_pass("bubble-up-slices", """
+    main {
+      input %x: complex64[4,2]
+      input %y: float32[4,1,2,1,2,1]
+      %a: float32[4,2] = tfl.CAST(%x) {'in_data_type': 'COMPLEX64', 'out_data_type': 'FLOAT32'}
+      %b: float32[1,2] = tfl.STRIDED_SLICE(%a, int32[2] [1, 0], int32[2] [2, 0], int32[2] [1, 1]) {'end_mask': 2}
+      %c: float32[4,4] = tfl.RESHAPE(%y, int32[2] [4, 4])
+      %d: float32[1,4] = tfl.STRIDED_SLICE(%c, int32[2] [1, 0], int32[2] [2, 0], int32[2] [1, 1]) {'end_mask': 2}
+      return %b, %d
+    }
+    """)
+
+
 def test_a_sum_over_rows_needs_them_all() -> None:
     check_pass("bubble-up-slices", """
     main {
