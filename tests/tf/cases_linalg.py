@@ -70,6 +70,7 @@ for _op in ("MatrixInverse", "Cholesky", "MatrixSquareRoot"):
 row("MatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("LogMatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("MatrixSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])
+row("BandedTriangularSolve", lambda b: [p(b, 2, 4), f(b, 4, 2)])
 row("MatrixTriangularSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])
 row("TridiagonalMatMul", lambda b: [f(b, 1, 4), f(b, 1, 4), f(b, 1, 4), f(b, 4, 3)])
 for _full in (False, True):

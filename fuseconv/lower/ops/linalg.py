@@ -6,6 +6,8 @@ inverse or no square root, the result is not a number.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fuseconv.ir import types
@@ -112,6 +114,22 @@ def Cholesky(tfl, x):
 def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
     """Substitution, one row at a time, the last first of an upper triangle; each is subtracted from the rows that
     follow."""
+    return _substituted(tfl, matrix, rhs, lower, adjoint)
+
+
+@lowers
+@in_float32
+def BandedTriangularSolve(tfl, bands, rhs, *, lower=True, adjoint=False):
+    """The diagonals made a matrix by a SELECT_V2 each; then as MatrixTriangularSolve."""
+    *outer, count, size = shape_of(bands)
+    (diagonals,) = static_dims([count], "the number of diagonals")
+    offsets = range(0, -diagonals, -1) if lower else range(diagonals - 1, -1, -1)
+    matrix = _of_diagonals(tfl, _flat(tfl, bands), offsets)
+    return _substituted(tfl, reshape(tfl, matrix, (*outer, size, size), bands), rhs, lower, adjoint)
+
+
+def _substituted(tfl: Lowering, matrix: Value, rhs: Value, lower: bool, adjoint: bool) -> Value:
+    """Return what triangular matrices, transposed if `adjoint`, make the right-hand sides of."""
     triangle, wanted = _system(tfl, matrix, rhs, adjoint)
     forwards = lower != adjoint
 
@@ -163,14 +181,8 @@ def Qr(tfl, x, *, full_matrices=False):
 @in_float32
 def TridiagonalSolve(tfl, diagonals, rhs, *, partial_pivoting=True):
     """Elimination of the whole matrix, with the largest pivots."""
-    x, beside = _flat(tfl, diagonals), _flat(tfl, rhs)
-    every = _rows(tfl, beside)
-    distance = tfl.sub(tfl.expand_dims(every, 0), tfl.expand_dims(every, 1))
-    matrix = _number(tfl, 0)
-    for row, offset in enumerate((1, 0, -1)):
-        diagonal = tfl.expand_dims(tfl.gather(x, tfl.const(row, types.INT32), axis=1), 2)
-        matrix = tfl.select_v2(tfl.equal(distance, offset), diagonal, matrix)
-    return reshape(tfl, _gauss_jordan(tfl, matrix, beside)[0], shape_of(rhs), rhs)
+    matrix = _of_diagonals(tfl, _flat(tfl, diagonals), (1, 0, -1))
+    return reshape(tfl, _gauss_jordan(tfl, matrix, _flat(tfl, rhs))[0], shape_of(rhs), rhs)
 
 
 @lowers
@@ -185,6 +197,18 @@ def TridiagonalMatMul(tfl, superdiag, maindiag, subdiag, rhs):
     # Of the other diagonals an element each has no row.
     neighbors = tfl.add(tfl.pad(behind, _rows_of_zeros(0, 1)), tfl.pad(before, _rows_of_zeros(1, 0)))
     return reshape(tfl, tfl.add(tfl.mul(main, x), neighbors), shape_of(rhs), rhs)
+
+
+def _of_diagonals(tfl: Lowering, x: Value, offsets: Sequence[int]) -> Value:
+    """Return the matrices [batch, n, n] of diagonals [batch, count, n], whose elements are at their rows' places;
+    offsets: how far each is above the main one."""
+    every = iota(tfl, shape_of(x)[2], x)
+    distance = tfl.sub(tfl.expand_dims(every, 0), tfl.expand_dims(every, 1))
+    matrix = _number(tfl, 0)
+    for row, offset in enumerate(offsets):
+        diagonal = tfl.expand_dims(tfl.gather(x, tfl.const(row, types.INT32), axis=1), 2)
+        matrix = tfl.select_v2(tfl.equal(distance, offset), diagonal, matrix)
+    return matrix
 
 
 def _but_one_row(tfl: Lowering, x: Value, first: bool) -> Value:

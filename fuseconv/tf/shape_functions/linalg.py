@@ -204,6 +204,12 @@ def triangular_solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
     return (*broadcast(left[:-2], right[:-2]), same(_order(left), right[-2]), right[-1])
 
 
+@infers("BandedTriangularSolve")
+def banded_triangular_solve(op: Op, bands: Value, rhs: Value) -> Shapes:
+    left, right = shape_of(bands), shape_of(rhs)
+    return (*broadcast(left[:-2], right[:-2]), same(left[-1], right[-2]), right[-1])
+
+
 @infers("MatrixSolve", "BatchMatrixSolve")
 def solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
     left, right = shape_of(matrix), shape_of(rhs)

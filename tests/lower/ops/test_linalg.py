@@ -87,6 +87,23 @@ def test_triangles(lower, adjoint):
     check(fn, tf.TensorSpec([2, 1, 4, 4]), sides((None, 4, 4)), inputs=draw)
 
 
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_banded_solve(lower, adjoint):
+    def fn(bands, y):
+        return linalg.banded_triangular_solve(bands, y, lower, adjoint)
+
+    def draw(rng, shape, dtype):
+        x = rng.uniform(0.2, 1, shape)
+        x[..., 0 if lower else -1, :] += 2  # the main diagonal, where x holds bands
+        return x.astype(dtype)
+
+    check(fn, tf.TensorSpec([None, 3, 5]), tf.TensorSpec([None, 5, 2]), inputs=draw)
+    bands = np.random.default_rng(0).uniform(1, 2, (2, 7)).astype(np.float32)
+    check(lambda y: fn(tf.constant(bands)[:, : tf.shape(y)[0]], y), tf.TensorSpec([None, 2]), batches=(4, 7), static=False)
+    check(fn, tf.TensorSpec([4, 1, 1, 4]), tf.TensorSpec([3, 4, 2]), inputs=draw)
+
+
 def test_a_gaussian_process():
     """The mean of a posterior whose inputs are given at run time."""
 
