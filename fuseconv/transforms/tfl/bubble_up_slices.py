@@ -196,9 +196,10 @@ def _is_plain(op: Op) -> bool:
 
 
 def _can_be_cut(value: Value | None) -> bool:
-    """Return whether STRIDED_SLICE takes a value, of which f(x), f a CAST or RESHAPE, tells nothing."""
-    limit = RANK["STRIDED_SLICE"]
-    return value is None or value.is_const or (value.dtype in TYPES["STRIDED_SLICE"] and len(value.shape or ()) <= limit)
+    """Return whether STRIDED_SLICE takes a value, as it took what a CAST or RESHAPE made of it."""
+    if value is None or value.is_const:
+        return True
+    return value.dtype in TYPES["STRIDED_SLICE"] and len(value.shape or ()) <= RANK["STRIDED_SLICE"]
 
 
 def _narrowed(value: Value, part: Part) -> Shape:

@@ -11,7 +11,7 @@ from fuseconv.ir.dims import Shape, Sym, product
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.kernel_limits import RANK
+from fuseconv.tfl.kernel_limits import RANK, TYPES
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import CONTROL_FLOW
 
@@ -19,6 +19,8 @@ from fuseconv.tfl.traits import CONTROL_FLOW
 _INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
 # Ops of which the runtime may not know the results' sizes before they run, whatever their operands are.
 _SIZED_BY_DATA = frozenset({"CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
+# Types of which TF 2.21 has a SLICE of the version that is written; that for halves is newer.
+_SLICED = frozenset(TYPES["SLICE"]) - {types.FLOAT16, types.BFLOAT16}
 
 
 @module_pass("legalize-outputs", requires=(TFL_ONLY,))
@@ -137,9 +139,11 @@ def _copy(graph: Graph, value: Value) -> Value:
     """Return a copy that the runtime makes on every invoke."""
     sources = value.op.sources if value.op is not None else (value.name,)
     tfl = Builder(graph.ops, value.name, sources)
-    # No slice takes these.
-    if not value.rank or (value.dtype is types.COMPLEX128 and tfl.static_shape(value.shape)):
-        return tfl.typed_op("RESHAPE", [value, tfl.ints(list(value.shape or ()))], [(value.dtype, value.shape)], {})[0]
+    # No slice takes these, in TF 2.21's interpreter at least.
+    if not value.rank or value.dtype not in _SLICED:
+        known = tfl.static_shape(value.shape)
+        sizes = tfl.shape_(value) if known is None else tfl.ints([*known])
+        return tfl.typed_op("RESHAPE", [value, sizes], [(value.dtype, value.shape)], {})[0]
     return copied(tfl, value)
 
 

@@ -99,8 +99,8 @@ def test_banded_solve(lower, adjoint):
         return x.astype(dtype)
 
     check(fn, tf.TensorSpec([None, 3, 5]), tf.TensorSpec([None, 5, 2]), inputs=draw)
-    bands = np.random.default_rng(0).uniform(1, 2, (2, 7)).astype(np.float32)
-    check(lambda y: fn(tf.constant(bands)[:, : tf.shape(y)[0]], y), tf.TensorSpec([None, 2]), batches=(4, 7), static=False)
+    bands = tf.random.stateless_uniform([2, 7], [1, 2], 1.0, 2.0)
+    check(lambda y: fn(bands[:, : tf.shape(y)[0]], y), tf.TensorSpec([None, 2]), batches=(4, 7), static=False)
     check(fn, tf.TensorSpec([4, 1, 1, 4]), tf.TensorSpec([3, 4, 2]), inputs=draw)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.check_pass import check_pass
 
 
@@ -24,18 +26,24 @@ def test_outputs_are_copied_where_they_are_something_else_too() -> None:
     """)
 
 
-def test_a_copy_of_complex128_is_a_reshape() -> None:
-    check_pass("legalize-outputs", """
-    main {
-      input %x: complex128[2,3]
-      return %x
-    }
-    """, """
-    main {
-      input %x: complex128[2,3]
-      %x2: complex128[2,3] = tfl.RESHAPE(%x, int32[2] [2, 3])
-      return %x2
-    }
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float64", "float16", "uint16", "uint64"])
+def test_what_no_slice_takes_is_copied_by_reshape(dtype: str) -> None:
+    """TF 2.21's SLICE, or that of its version, takes none of these."""
+    check_pass("legalize-outputs", f"""
+    main {{
+      input %x: {dtype}[2,3]
+      input %y: {dtype}[n,m]
+      return %x, %y
+    }}
+    """, f"""
+    main {{
+      input %x: {dtype}[2,3]
+      input %y: {dtype}[n,m]
+      %x2: {dtype}[2,3] = tfl.RESHAPE(%x, int32[2] [2, 3])
+      %y2: int32[2] = tfl.SHAPE(%y)
+      %y3: {dtype}[n,m] = tfl.RESHAPE(%y, %y2)
+      return %x2, %y3
+    }}
     """)
 
 
