@@ -191,11 +191,7 @@ class _Hoister:
         if not every or not held.shape or not rows.shape or steps != held.shape[0] or held.shape[1:] != rows.shape[1:]:
             return
         if steps != rows.shape[0]:
-            tf = TfBuilder(self.before, write)
-            count = tf.size(self.loop.op.operands[variable])  # type: ignore[arg-type]
-            sizes = tf.Pack(count, *[-1] * (len(rows.shape) - 1))
-            rows = tf.Slice(rows, [0] * len(rows.shape), sizes)
-            rows.shape = held.shape
+            rows = self.first_rows(write, rows, self.loop.op.operands[variable], held.shape[0])  # type: ignore[arg-type]
         replace_uses(result, rows)
 
     def hoist_invariant(self, op: Op) -> bool:
@@ -218,9 +214,9 @@ class _Hoister:
         if len(indices) != 1 or not all(self.is_invariant(value) for value in others):
             return False
         (index,) = indices
-        stacked = {v: self.rows[v][1] for v in op.operands if v in self.rows}  # type: ignore[index]
-        made = batched(TfBuilder(self.before, op), op, stacked, self.outside)  # type: ignore[arg-type]
-        if made is None:
+        stacked = self.of_one_length({v: self.rows[v][1] for v in op.operands if v in self.rows}, index)  # type: ignore[index]
+        made = stacked and batched(TfBuilder(self.before, op), op, stacked, self.outside)  # type: ignore[arg-type]
+        if not made:
             return False
         self.rows.update((result, (index, rows)) for result, rows in zip(op.results, made))
         if op.kind in MOVES and not self.moves:
@@ -231,6 +227,31 @@ class _Hoister:
             replace_uses(result, row)
         detach(op)
         return True
+
+    def of_one_length(self, stacked: dict[Value, Value], index: Value) -> dict[Value, Value] | None:
+        """Return tables of rows, cut to those that the loop reads where they differ in length: x[:4], y[:5] -> x[:4],
+        y[:4]; None if that cannot be told."""
+        lengths = {rows: rows.shape[0] if rows.shape else None for rows in stacked.values()}
+        if len(set(lengths.values())) == 1:
+            return stacked
+        steps = self.loop.steps()
+        exact = next((rows for rows, length in lengths.items() if length == steps), None)
+        if self.loop.course(index) != (0, 1) or None in lengths.values() or not (exact or isinstance(steps, int)):
+            return None
+        return {
+            value: rows if lengths[rows] == steps else self.first_rows(self.loop.op, rows, exact, steps)  # type: ignore[arg-type]
+            for value, rows in stacked.items()
+        }
+
+    def first_rows(self, op: Op, rows: Value, like: Value | None, count: Dim) -> Value:
+        """Return the first rows, as many as `like` has, which is needed where the count is not known."""
+        shape = rows.shape or ()
+        tf = TfBuilder(self.before, op)
+        rest = [-1] * (len(shape) - 1)
+        sizes = tf.ints([count, *rest]) if isinstance(count, int) else tf.Pack(tf.size(like), *rest)  # type: ignore[arg-type]
+        made = tf.Slice(rows, [0] * len(shape), sizes)
+        made.shape = (count, *shape[1:])
+        return made
 
     def reassociate_sum(self, op: Op) -> None:
         """Reassociate a sum so that more of it can move: (row + state) + bias -> (row + bias) + state, as in x @ K + h

@@ -63,6 +63,56 @@ def test_rows_are_multiplied_at_once() -> None:
     """ + condition(5, "h: float32[1,3]", "x: float32[5,1,2]", "w: float32[2,3]", "p: float32[5,1,3]"))
 
 
+def test_rows_of_tables_of_several_lengths() -> None:
+    """Those that the loop reads are computed."""
+    check_pass("hoist-loop-invariants", """
+    main {
+      input %x: float32[5,2]
+      input %z: float32[7,2]
+      input %h: float32[2]
+      %i: int32[]; %y: float32[2]; %xs: float32[5,2]; %zs: float32[7,2] = tf.While(int32[] 0, %h, %x, %z) \
+{'cond': @cond, 'body': @body}
+      return %y
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[2]
+      input %x: float32[5,2]
+      input %z: float32[7,2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %a: float32[2] = tf.GatherV2(%x, %i, int32[] 0)
+      %b: float32[2] = tf.GatherV2(%z, %i, int32[] 0)
+      %p: float32[2] = tf.Mul(%a, %b)
+      %sum: float32[2] = tf.Sub(%p, %h)
+      return %next, %sum, %x, %z
+    }
+    """ + condition(5, "h: float32[2]", "x: float32[5,2]", "z: float32[7,2]"), """
+    main {
+      input %x: float32[5,2]
+      input %z: float32[7,2]
+      input %h: float32[2]
+      %cut: float32[5,2] = tf.Slice(%z, int32[2] [0, 0], int32[2] [5, -1])
+      %p: float32[5,2] = tf.Mul(%x, %cut)
+      %i: int32[]; %y: float32[2]; %xs: float32[5,2]; %zs: float32[7,2]; %i_4: float32[5,2] = tf.While(int32[] 0, %h, \
+%x, %z, %p) {'body': @body, 'cond': @cond}
+      return %y
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[2]
+      input %x: float32[5,2]
+      input %z: float32[7,2]
+      input %p: float32[5,2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %a: float32[2] = tf.GatherV2(%x, %i, int32[] 0)
+      %b: float32[2] = tf.GatherV2(%z, %i, int32[] 0)
+      %p2: float32[2] = tf.GatherV2(%p, %i, int32[] 0)
+      %sum: float32[2] = tf.Sub(%p2, %h)
+      return %next, %sum, %x, %z, %p
+    }
+    """ + condition(5, "h: float32[2]", "x: float32[5,2]", "z: float32[7,2]", "p: float32[5,2]"))
+
+
 def test_rows_are_transposed_at_once_where_no_loop_will_be_left() -> None:
     check_pass("hoist-out-of-unrolled-loops", """
     main {

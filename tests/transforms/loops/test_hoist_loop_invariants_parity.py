@@ -229,3 +229,25 @@ def test_rows_in_another_order_stay_rows():
         return tf.vectorized_map(lambda i: tf.matmul(x[n - 1 - i], KERNEL), tf.range(n))
 
     check(fn, tf.TensorSpec([None, 2, 3]))
+
+
+def test_tables_of_several_lengths():
+    """Where the loop's length is one of theirs, the others are cut to it; else they are read row by row."""
+
+    def fn(x, y, count):
+        a = b = c = tf.zeros([tf.shape(x)[0], 3])
+        longer = tf.concat([x[:, :1], x], 1)
+        for step in tf.range(tf.shape(x)[1]):
+            a = tf.tanh(a + x[:, step] * longer[:, step])
+        for step in tf.range(tf.shape(x)[1]):
+            b = tf.tanh(b - x[:, step] * y[:, step])
+        for step in tf.range(count):
+            c = tf.tanh(c + 2 * x[:, step] * longer[:, step + 1])
+        return a, b, c
+
+    rng = np.random.default_rng(0)
+    specs = [tf.TensorSpec([None, None, 3])] * 2 + [tf.TensorSpec([], tf.int32)]
+    for other in (5, 8):
+        x, y = (rng.standard_normal((2, length, 3)).astype(np.float32) for length in (5, other))
+        check(fn, *specs, inputs=[x, y, np.int32(4)], batches=(2,), static=False)
+    check(lambda x: fn(x, tf.ones([1, 9, 3]), 2), tf.TensorSpec([None, 6, 3]))
