@@ -75,8 +75,7 @@ _FAMILIES = {
         SparseSegmentSumGradV2""",
     _SEEDED: """
         StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
-        StatelessRandomGammaV3 StatelessRandomPoisson StatelessSampleDistortedBoundingBox StatelessShuffle
-        StatelessTruncatedNormal StatelessTruncatedNormalV2 RandomIndexShuffle""",
+        StatelessRandomGammaV3 StatelessRandomPoisson StatelessSampleDistortedBoundingBox RandomIndexShuffle""",
     _SAMPLES: """
         ParameterizedTruncatedNormal RandomGamma RandomPoisson RandomPoissonV2 SampleDistortedBoundingBox
         SampleDistortedBoundingBoxV2 StatefulRandomBinomial StatefulStandardNormal StatefulStandardNormalV2

@@ -15,8 +15,8 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.legalize_operands import elementwise, scalar
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, shape_vector
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar
 from fuseconv.lower.support.type_promotion import HALVES, cast
 from fuseconv.tfl.builder import Builder
 
@@ -28,6 +28,8 @@ _STEPS = np.array([0x9E3779B9, 0xBB67AE85], np.int64)
 _MIXING = np.array([0x3EC8F720, 0x02461E29], np.int64)
 
 _PHILOX, _OF_THE_DEVICE = 1, 3
+# Of truncated normal numbers: how many are drawn for four, and how many blocks after the last four TensorFlow begins.
+_CANDIDATES, _BLOCKS_APART = 16, 256
 _FRACTION_BITS = {types.FLOAT32: 23, types.FLOAT16: 10, types.BFLOAT16: 7}
 
 
@@ -53,13 +55,43 @@ def StatelessRandomUniform(tfl, shape, *seed):
 @lowers("StatelessRandomNormal", "StatelessRandomNormalV2")
 def StatelessRandomNormal(tfl, shape, *seed):
     """The transform of Box and Muller, of each two numbers of Philox."""
-    require(tfl.dtype is types.FLOAT32 or tfl.dtype in HALVES, f"numbers of {tfl.dtype} are not supported")
-    pairs = tfl.reshape(_bits(tfl, shape, seed), [-1, 2])
-    distance, turn = tfl.split(scalar(1, types.INT32), _unit(tfl, pairs, _FRACTION_BITS[types.FLOAT32]), num_splits=2)
-    radius = tfl.sqrt(tfl.mul(tfl.log(tfl.maximum(distance, 1e-7)), -2.0))
-    angle = tfl.mul(turn, 2 * math.pi)
-    normal = tfl.mul(tfl.concatenation(tfl.sin(angle), tfl.cos(angle), axis=1), radius)
-    return _shaped(tfl, cast(tfl, tfl.reshape(normal, [-1]), tfl.dtype), shape)
+    return _shaped(tfl, cast(tfl, _normal(tfl, _bits(tfl, shape, seed)), tfl.dtype), shape)
+
+
+@lowers("StatelessTruncatedNormal", "StatelessTruncatedNormalV2")
+def StatelessTruncatedNormal(tfl, shape, *seed):
+    """Of each 16 normal numbers the first four within -2 and 2, which TOPK_V2 finds. TensorFlow goes on where there are
+    fewer, as in 2e-15 of the cases."""
+    groups = tfl.floor_div(tfl.add(_count(tfl, shape), 3), 4)
+    begins = tfl.mul(tfl.range(scalar(0, types.INT32), groups, scalar(1, types.INT32)), _BLOCKS_APART)
+    blocks = tfl.reshape(tfl.add(tfl.expand_dims(begins, 1), np.arange(_CANDIDATES // 4, dtype=np.int32)), [-1])
+    drawn = tfl.reshape(_normal(tfl, _philox(tfl, blocks, *_key_and_counter(tfl, seed))), [-1, _CANDIDATES])
+    beyond = cast(tfl, tfl.greater_equal(tfl.abs_(drawn), 2.0), types.INT32)
+    # Those within are before the others, each in their order.
+    rank = tfl.add(tfl.mul(beyond, _CANDIDATES), np.arange(_CANDIDATES, dtype=np.int32))
+    _, first = tfl.topk_v2(tfl.neg(rank), scalar(4, types.INT32))
+    kept = tfl.reshape(tfl.gather(drawn, first, axis=1, batch_dims=1), [-1])
+    return _shaped(tfl, cast(tfl, kept, tfl.dtype), shape)
+
+
+@lowers
+def StatelessShuffle(tfl, value, *seed):
+    """GATHER in an order of which each run of a WHILE exchanges two places, as Fisher and Yates do."""
+    count = shape_of(value)[0]
+    every = iota(tfl, count, value)
+    bits = cast(tfl, _bits(tfl, shape_vector(tfl, [count], value), seed), types.INT64)
+    numbers = tfl.slice_(bits, [0], shape_vector(tfl, [count], value))
+    left = cast(tfl, tfl.sub(dim_scalar(tfl, count, value), every), types.INT64)
+    others = tfl.add(cast(tfl, elementwise(tfl, "FLOOR_MOD", numbers, left), types.INT32), every)
+
+    def once(tfl: Builder, step: Value, order: Value, others: Value, every: Value) -> list[Value]:
+        other = tfl.gather(others, step, axis=0)
+        mine, its = tfl.gather(order, step, axis=0), tfl.gather(order, other, axis=0)
+        exchanged = tfl.select_v2(tfl.equal(every, other), mine, order)
+        return [tfl.select_v2(tfl.equal(every, step), its, exchanged), others, every]
+
+    order, *_ = tfl.repeat(dim_scalar(tfl, count, value), once, [every, others, every])
+    return build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, order, axis=0), value)
 
 
 @lowers
@@ -100,6 +132,17 @@ def _whole(tfl: Lowering, shape: Value, seed: tuple[Value, ...], minval: Value, 
     return _shaped(tfl, elementwise(tfl, "ADD", elementwise(tfl, "FLOOR_MOD", rest, count), ends[0]), shape)
 
 
+def _normal(tfl: Lowering, bits: Value) -> Value:
+    """Return as many normal numbers, float32, as there are numbers of Philox."""
+    require(tfl.dtype is types.FLOAT32 or tfl.dtype in HALVES, f"numbers of {tfl.dtype} are not supported")
+    pairs = tfl.reshape(bits, [-1, 2])
+    distance, turn = tfl.split(scalar(1, types.INT32), _unit(tfl, pairs, _FRACTION_BITS[types.FLOAT32]), num_splits=2)
+    radius = tfl.sqrt(tfl.mul(tfl.log(tfl.maximum(distance, 1e-7)), -2.0))
+    angle = tfl.mul(turn, 2 * math.pi)
+    normal = tfl.mul(tfl.concatenation(tfl.sin(angle), tfl.cos(angle), axis=1), radius)
+    return tfl.reshape(normal, [-1])
+
+
 def _unit(tfl: Lowering, bits: Value, count: int) -> Value:
     """Return the lowest bits of uint32 as float32 numbers from 0 to 1."""
     numbers = tfl.bitcast(bits, results=[(types.INT32, bits.shape)])
@@ -124,18 +167,30 @@ def _bits(tfl: Lowering, shape: Value, seed: tuple[Value, ...], each: int = 1) -
     """Return numbers of Philox, uint32 [4 * blocks], enough for `each` for each element of the shape.
 
     seed: an operand `seed`, or `key`, `counter` and `alg`."""
+    blocks = tfl.floor_div(tfl.add(tfl.mul(_count(tfl, shape), each), 3), 4)
+    every = tfl.range(scalar(0, types.INT32), blocks, scalar(1, types.INT32))
+    return _philox(tfl, every, *_key_and_counter(tfl, seed))
+
+
+def _count(tfl: Lowering, shape: Value) -> Value:
+    return tfl.reduce_prod(cast(tfl, shape, types.INT32), [0])
+
+
+def _key_and_counter(tfl: Lowering, seed: tuple[Value, ...]) -> tuple[Value, Value]:
+    """Return the key, int64 [2], and the first counter that an operand `seed` gives, or `key`, `counter` and `alg`."""
     if len(seed) == 1:
-        key, counter = _mixed(tfl, seed[0])
-    else:
-        require(len(seed) == 3, f"{len(seed)} operands for a seed are not supported")
-        which = int(constant_of(seed[2], "the algorithm").reshape(()))
-        require(which in (_PHILOX, _OF_THE_DEVICE), f"the algorithm number {which} is not Philox")
-        key, counter = (_halves(tfl, part) for part in seed[:2])
-        key = cast(tfl, tfl.reshape(key, [2]), types.INT64)
-    count = tfl.mul(tfl.reduce_prod(cast(tfl, shape, types.INT32), [0]), each)
-    blocks = tfl.floor_div(tfl.add(count, 3), 4)
+        return _mixed(tfl, seed[0])
+    require(len(seed) == 3, f"{len(seed)} operands for a seed are not supported")
+    which = int(constant_of(seed[2], "the algorithm").reshape(()))
+    require(which in (_PHILOX, _OF_THE_DEVICE), f"the algorithm number {which} is not Philox")
+    key, counter = (_halves(tfl, part) for part in seed[:2])
+    return cast(tfl, tfl.reshape(key, [2]), types.INT64), counter
+
+
+def _philox(tfl: Lowering, blocks: Value, key: Value, counter: Value) -> Value:
+    """Return the blocks of these numbers, uint32 [4 * blocks]."""
     # The counters go on from the given one, whose two lower numbers are one of 64 bits.
-    numbers = cast(tfl, tfl.range(scalar(0, types.INT32), blocks, scalar(1, types.INT32)), types.INT64)
+    numbers = cast(tfl, blocks, types.INT64)
     first, rest = tfl.split(scalar(0, types.INT32), tfl.bitcast(counter, results=[(types.INT64, (2,))]), num_splits=2)
     low = elementwise(tfl, "ADD", numbers, first)
     # One is carried to the higher numbers where the lower ones, as a number without a sign, begin again.

@@ -21,7 +21,7 @@ LIKE_FIRST = (
     "Bucketize", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D",
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "InvertPermutation",
     "LRN", "LogSoftmax", "MatrixBandPart", "OnesLike", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
-    "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll",
+    "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll", "StatelessShuffle",
     "Softmax", "EluGrad", "InvGrad", "LeakyReluGrad", "QuantizeAndDequantize",
     "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad",
     "SqrtGrad", "TanhGrad", "XlaSharding",

@@ -36,6 +36,30 @@ def test_normal(seed, dtype):
         shape=[4, 3], seed=s, dtype=dtype)], seed)  # fmt: skip
 
 
+@pytest.mark.parametrize("seed", SEEDS, ids=str)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_truncated_normal(seed, dtype):
+    """Of 1,001 numbers, 46 are drawn anew."""
+    seeded(lambda s: [tf.random.stateless_truncated_normal([7, 11, 13], s, dtype=dtype), raw.StatelessTruncatedNormal(
+        shape=[4, 3], seed=s, dtype=dtype), tf.random.stateless_truncated_normal([0], s)], seed)  # fmt: skip
+
+
+def test_truncated_normal_of_a_computed_shape():
+    def fn(s, x):
+        return tf.random.stateless_truncated_normal(tf.shape(x), s, 3.0, 0.5)
+
+    check(fn, SEED, tf.TensorSpec([None, 3]), inputs=[np.array([5, 6], np.int32), np.zeros((3, 3), np.float32)])
+
+
+def test_shuffle():
+    shuffle = tf.random.experimental.stateless_shuffle
+    for seed in SEEDS:
+        seeded(lambda s: [shuffle(tf.range(23), s), shuffle(tf.reshape(tf.range(10.0), [5, 2]), s)], seed)
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    check(lambda s, x: shuffle(x, s), SEED, tf.TensorSpec([None, 2]), inputs=[np.array([5, 6], np.int32), x])
+    check(lambda s, x: shuffle(x, s), SEED, tf.TensorSpec([0, 2]), inputs=[np.array([5, 6], np.int32), x[:0]])
+
+
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", SEEDS, ids=str)
 def test_integers(seed, dtype):
@@ -87,4 +111,4 @@ def test_the_algorithm():
 
 
 def test_other_distributions_are_refused():
-    check_refused(lambda s: tf.random.stateless_truncated_normal([4], s), SEED, match="StatelessTruncatedNormal")
+    check_refused(lambda s: tf.random.stateless_gamma([4], s, 2.0), SEED, match="StatelessRandomGamma")
