@@ -46,7 +46,8 @@ LEFT = {
         quantize/fake_quant.py:_CLAMPS quantize/fake_quant.py:_AVERAGES quantize/raise_fake_quant.py:_ROUNDS
         quantize/precision.py:_HAND_ON quantize/precision.py:_ROUND quantize/precision.py:_AVERAGES
         quantize/precision.py:_SHARP quantize/loops.py:_ACCUMULATE load/keras/layers/operations.py:_EXACT
-        quantize/raise_fake_quant.py:_REPLACED transforms/tf/decompose_optimizers.py:_UNIQUE""",
+        quantize/raise_fake_quant.py:_REPLACED quantize/shifts.py:_HAND_ON
+        transforms/tf/decompose_optimizers.py:_UNIQUE""",
     "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
         transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",

@@ -42,18 +42,24 @@ def read_by_products(graph: Graph) -> Iterator[Value]:
         if op.type not in _PRODUCTS:
             continue
         value, weights = op.operands[LAYOUTS[op.type].data], op.operands[LAYOUTS[op.type].weights]
-        if value is not None and weights is not None and value not in seen and _has_channels(op, value, weights):
+        if value is not None and weights is not None and value not in seen and has_channels(op, value, weights):
             seen.add(value)
             yield value
 
 
-def _has_channels(op: Op, value: Value, weights: Value) -> bool:
+def has_channels(op: Op, value: Value, weights: Value) -> bool:
+    """Return whether the last dimension of a tensor is the channels that a product multiplies by constant weights."""
     shape, sizes = value.shape or (), weights.shape
     if value.is_const or value.dtype is not types.FLOAT32 or not weights.is_const or len(shape) < 2 or 0 in shape:
         return False
     # FULLY_CONNECTED also takes rows in several dimensions.
     in_rows = op.type != "FULLY_CONNECTED" or (sizes is not None and shape[-1] == sizes[1])
     return in_rows and isinstance(shape[-1], int)
+
+
+def errors_have_means(op: Op) -> bool:
+    """Return whether `mean_errors` tells those of an op."""
+    return op.type in _PRODUCTS and (op.type not in WINDOWS or read_shares(op) is not None)
 
 
 def mean_errors(op: Op, errors: np.ndarray, means: np.ndarray) -> np.ndarray | None:

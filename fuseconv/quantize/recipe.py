@@ -14,7 +14,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
-from fuseconv.quantize import fake_quant, lstm
+from fuseconv.quantize import fake_quant, lstm, shifts
 from fuseconv.quantize.affine import Range, constant_range, have_scales, parameters
 from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, join_steps, loops, wide_values
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
@@ -37,9 +37,10 @@ class Recipe:
     kernels: those of the type of its activations. integer: the ops that compute on it. scales: of the tensors that
     these make, and of those that they read of others. why: why an op stays float. inputs, outputs: scales of the
     graph's, where they are integers themselves: those of a loop's body. carried: scales of what its own loops carry.
-    states: types and scales of states of recurrent ops. wide: tensors of 16 bits among those of 8, which sum up over
-    steps. exact: tensors that the model itself rounds, and whose numbers are to be its own. converted: scales of
-    tensors of one of these types as ops read them that compute on the other."""
+    states: types and scales of states of recurrent ops. shifts: scales of what ops add to channels in the steps of
+    these. wide: tensors of 16 bits among those of 8, which sum up over steps. exact: tensors that the model itself
+    rounds, and whose numbers are to be its own. converted: scales of tensors of one of these types as ops read them
+    that compute on the other."""
 
     kernels: Kernels
     integer: set[Op] = field(default_factory=set)
@@ -49,6 +50,7 @@ class Recipe:
     outputs: Sequence[Quantization | None] = ()
     carried: Carried = field(default_factory=dict)
     states: dict[Value, tuple[DType, Quantization]] = field(default_factory=dict)
+    shifts: dict[Op, Quantization] = field(default_factory=dict)
     wide: Set[Value] = frozenset()
     exact: Set[Value] = frozenset()
     converted: dict[Value, Quantization] = field(default_factory=dict)
@@ -313,7 +315,26 @@ class _Scales:
             if operand in self.scales:
                 return self.recipe.scale(operand, self.kernels.activations)
             return parameters(self._wanted(value) | self._of(operand), self.kernels.activations)
-        return parameters(self._wanted(value), self.recipe.type_of(value))
+        wanted = self._wanted(value)
+        return self._shifted(op, wanted) or parameters(wanted, self.recipe.type_of(value))
+
+    def _shifted(self, op: Op, wanted: Range) -> Quantization | None:
+        """Return the scale of a sum in the steps of its operand, if it is such a one."""
+        if not self._is_shift(op):
+            return None
+        data, numbers = op.operands
+        assert data is not None and numbers is not None
+        found = shifts.tied(numbers, self.scales[data].scale[0], wanted)
+        if found is None:
+            return None
+        scale, self.recipe.shifts[op] = found
+        return scale
+
+    def _is_shift(self, op: Op) -> bool:
+        if self.kernels.activations is not types.INT8 or not shifts.is_shift(op, self.integer):
+            return False
+        values = op.operands[0], op.result
+        return not any(value in self.recipe.exact or value in self.recipe.wide for value in values)
 
     def _of(self, constant: Value) -> Range:
         assert constant.data is not None
@@ -328,4 +349,7 @@ class _Scales:
                 break
             value = reader.result
             wanted |= self.ranges[value]
+        following = [*value.uses]
+        if len(following) == 1 and self._is_shift(following[0]):
+            return shifts.widened(wanted, shifts.span(self._wanted(following[0].result)))
         return wanted

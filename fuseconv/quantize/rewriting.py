@@ -12,7 +12,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
 from fuseconv.ir.rewriter import replace_op
 from fuseconv.ir.types import DType
-from fuseconv.quantize import fake_quant, lstm
+from fuseconv.quantize import fake_quant, lstm, shifts
 from fuseconv.quantize.affine import LARGEST, Range, constant_range, parameters, quantized, symmetric_scales
 from fuseconv.quantize.channel_means import mean_errors
 from fuseconv.quantize.error_feedback import Moments
@@ -64,6 +64,8 @@ class _Rewriting:
         self.wide: dict[Value, Value] = {}
         self.constants: dict[tuple[Value, DType, Quantization], Value] = {}
         self.shared: set[Value] = set()
+        # By how much each channel of a tensor is off, in all of its numbers.
+        self.offsets: dict[Value, np.ndarray] = {}
 
     def run(self, graph: Graph) -> None:
         self.shared = _shared_weights(graph)
@@ -112,14 +114,26 @@ class _Rewriting:
         for index, value in enumerate(operands):
             if index not in linear and value is not None and self._is_number(value):
                 needed = result if self.recipe.kernels.moves(op) else None
+                needed = self.recipe.shifts.get(op) if value.is_const and needed is None else needed
                 operands[index] = self._operand(op, value, self.recipe.type_of(op.results[0]), needed)
         if layout is not None:
             self._linear(op, operands)
+        self._offset(op, operands)
         op.set_operands(operands)
         self._narrow(op.results, [scales.get(value) for value in op.results])
         if op.type in _POWERS_OF_TWO and op.result.dtype is types.INT16:
             op.attrs["pot_scale_int16"] = False
         self.out.append(op)
+
+    def _offset(self, op: Op, operands: Sequence[Value | None]) -> None:
+        """Note by how much the channels of a result are off."""
+        data = op.operands[0]
+        if op in self.recipe.shifts:
+            exact, stored = op.operands[1], operands[1]
+            assert exact is not None and stored is not None
+            self.offsets[op.result] = shifts.off_by(exact, stored)
+        elif data in self.offsets and shifts.hands_on(op):
+            self.offsets[op.result] = self.offsets[data]
 
     def _lstm(self, op: Op) -> None:
         data = op.operands[0]
@@ -236,21 +250,25 @@ class _Rewriting:
             operands[layout.bias :] = [self._symmetric(bias, self.recipe.kernels.biases, how)]
 
     def _corrected(self, op: Op, weights: Value, stored: Value, bias: Value | None) -> Value | None:
-        """Return the bias that makes up for what the errors of weights amount to on the mean. The steps of an unrolled
-        loop, which have none, get none: there would be one for each."""
+        """Return the bias that makes up for what the errors of weights amount to on the mean, and for channels that are
+        off. The steps of an unrolled loop, which have none, get none: there would be one for each."""
         layout = LAYOUTS[op.type]
-        means = self.means.get(op.operands[layout.data])  # type: ignore[arg-type]
+        data = op.operands[layout.data]
+        means, offsets = self.means.get(data), self.offsets.get(data)  # type: ignore[arg-type]
         assert weights.data is not None and stored.data is not None and stored.quantization is not None
-        if means is None or (bias is None and weights in self.shared):
+        if offsets is None and (means is None or (bias is None and weights in self.shared)):
             return bias
         sizes = [-1 if axis == layout.outputs else 1 for axis in range(weights.data.ndim)]
-        errors = stored.data * np.array(stored.quantization.scale, np.float32).reshape(sizes)
-        errors -= weights.data
-        moved = mean_errors(op, errors, means)
-        if moved is None:
+        held = stored.data * np.array(stored.quantization.scale, np.float32).reshape(sizes)
+        by_offsets = None if offsets is None else mean_errors(op, held, offsets)
+        held -= weights.data
+        by_errors = None if means is None else mean_errors(op, held, means)
+        moved = [each for each in (by_offsets, by_errors) if each is not None]
+        if not moved:
             return bias
         known = 0 if bias is None or bias.data is None else bias.data
-        return constant((known - moved).astype(np.float32), types.FLOAT32, bias.name if bias is not None else op.name)
+        made = (known - np.sum(moved, axis=0)).astype(np.float32)
+        return constant(made, types.FLOAT32, bias.name if bias is not None else op.name)
 
     def _symmetric(self, value: Value, dtype: DType, how: Quantization) -> Value:
         """Return a constant in integers around zero, with a scale along an axis."""
