@@ -28,6 +28,10 @@ _LARGEST_BIAS = {types.INT32: 1 << 30, types.INT64: 1 << 40}
 _POWERS_OF_TWO = ("ADD", "SUB")
 # LiteRT's kernel of ADD ends the process where its result has steps finer than those of an operand by 1 << 19.
 _MOST_FINER = 1 << 18
+# Of so many weights that are one a channel, scales are worth their bytes.
+_MANY = 32
+# Results at the ends of a range may be off by so many of its 255 steps: most lie nearer to zero, and are off by less.
+_BORNE = 8
 
 
 def rewrite(
@@ -235,19 +239,37 @@ class _Rewriting:
         data, weights = operands[layout.data], operands[layout.weights]
         bias = operands[layout.bias] if layout.bias < len(operands) else None
         assert data is not None and data.quantization is not None and weights is not None and weights.data is not None
-        scales = symmetric_scales(weights.data, layout.outputs)
-        assert scales is not None
         of_data = np.float32(data.quantization.scale[0])
+        shares = self._bears_one_scale(op, weights.data, data.quantization.scale[0])
+        scales = symmetric_scales(weights.data, None if shares else layout.outputs)
+        assert scales is not None
         if bias is not None:
             assert bias.data is not None
             largest = _LARGEST_BIAS[self.recipe.kernels.biases]
-            scales = np.maximum(scales, np.abs(bias.data) / (of_data * largest)).astype(np.float32)
-        how = Quantization(tuple(map(float, scales)), (0,) * len(scales), layout.outputs)
+            least = np.abs(bias.data) / (of_data * largest)
+            scales = np.maximum(scales, least.max(initial=0.0) if shares else least).astype(np.float32)
+        how = Quantization(tuple(map(float, scales)), (0,) * len(scales), 0 if shares else layout.outputs)
         operands[layout.weights] = stored = self._symmetric(weights, types.INT8, how)
         bias = self._corrected(op, weights, stored, bias)
         if bias is not None:
             how = Quantization(tuple(map(float, of_data * scales)), (0,) * len(scales))
             operands[layout.bias :] = [self._symmetric(bias, self.recipe.kernels.biases, how)]
+
+    def _bears_one_scale(self, op: Op, weights: np.ndarray, of_data: float) -> bool:
+        """Return whether one scale will do for weights that are one a channel, as normalizations leave behind a
+        CONCATENATION. In scales and zero points they would take nine times their bytes."""
+        if op.type != "DEPTHWISE_CONV_2D" or self.recipe.kernels.activations is not types.INT8:
+            return False
+        if weights.shape[-1] != weights.size or weights.size < _MANY or op.result in self.recipe.exact:
+            return False
+        sizes = np.abs(weights).ravel().astype(np.float64)
+        scale = symmetric_scales(weights, None)
+        if scale is None:
+            return False
+        errors = np.abs(np.rint(sizes / scale) * scale - sizes)
+        # A channel holds no more than its data does, and makes no more than the result holds.
+        steps = np.minimum(of_data / self.recipe.scales[op.result].scale[0], 1 / np.maximum(sizes, scale / 2))
+        return bool(255 * (errors * steps).max() <= _BORNE)
 
     def _corrected(self, op: Op, weights: Value, stored: Value, bias: Value | None) -> Value | None:
         """Return the bias that makes up for what the errors of weights amount to on the mean, and for channels that are

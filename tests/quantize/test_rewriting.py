@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuseconv.ir.graph import Op
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.recipe import choose_recipes
 from fuseconv.quantize.rewriting import rewrite
-from fuseconv.tfl.integer import INT8
+from fuseconv.tfl.integer import INT8, INT16, Kernels
 from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
 
@@ -115,3 +116,41 @@ def test_a_constant_of_several_readers_is_stored_once() -> None:
     graph = module.signatures[0].graph
     rewrite(graph, choose_recipes(module, measured(x=(-1, 1), y=(0, 3), z=(0, 6)).ranges, INT8)[graph])
     assert len(list(graph.constants())) == 1
+
+
+def _normalized(weights: np.ndarray, kernels: Kernels = INT8) -> Op:
+    """Return a DEPTHWISE_CONV_2D with a weight and a bias for each channel, in integers."""
+    count = len(weights)
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,2,2,{count}]
+      const %w: float32[1,1,1,{count}] = {weights.tolist()}
+      const %b: float32[{count}] = {(weights / 7).tolist()}
+      %y: float32[n,2,2,{count}] = tfl.DEPTHWISE_CONV_2D(%x, %w, %b) {{'padding': 'SAME', 'stride_w': 1, 'stride_h': 1}}
+      return %y
+    }}
+    """)
+    graph = module.signatures[0].graph
+    rewrite(graph, choose_recipes(module, measured(x=(-1, 1), y=(-1, 1)).ranges, kernels)[graph])
+    return graph.ops[1]
+
+
+@pytest.mark.parametrize(("weights", "kernels", "count"), [
+    (np.linspace(0.3, 1, 64), INT8, 1),
+    (np.linspace(-1, 1, 64), INT8, 1),
+    (np.linspace(0.3, 1, 3), INT8, 3),  # nothing to gain
+    (np.r_[np.linspace(0.3, 1, 63), 40], INT8, 64),  # the others would be lost in its steps
+    (np.linspace(0.3, 1, 64), INT16, 64),  # steps of weights are most of its error
+])  # fmt: skip
+def test_weights_of_one_a_channel_share_a_scale(weights: np.ndarray, kernels: Kernels, count: int) -> None:
+    op = _normalized(weights, kernels)
+    scales = []
+    for value, exact in zip(op.operands[1:], (weights, weights / 7)):
+        assert value is not None and value.data is not None and value.quantization is not None
+        scales.append(np.array(value.quantization.scale))
+        assert len(scales[-1]) == count
+        off = value.data.ravel() * scales[-1] - exact
+        assert np.abs(off).max() <= 0.51 * scales[-1].max()
+    data = op.operands[0]
+    assert data is not None and data.quantization is not None
+    assert np.abs(scales[1] / (scales[0] * data.quantization.scale[0]) - 1).max() < 1e-6

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 from keras import layers
 
 from fuseconv.testing import Converted, check
@@ -52,6 +53,21 @@ def test_attention_over_tokens() -> None:
     y = layers.LayerNormalization()(y + layers.MultiHeadAttention(2, 8)(y, y))
     converted = _check(keras.Model(x, layers.Dense(4)(layers.Dense(16, activation="gelu")(y))), low=30, atol=0.15)
     assert not _floats(converted) and "QUANTIZE" not in converted.ops
+
+
+def test_normalization_behind_a_concatenation() -> None:
+    x = keras.Input((12, 12, 3))
+    y = layers.Conv2D(24, 3, padding="same")(x)
+    for _ in range(2):
+        z = layers.ReLU()(layers.BatchNormalization()(y))
+        y = layers.Concatenate()([y, layers.Conv2D(8, 3, padding="same")(z)])
+    converted = _check(keras.Model(x, layers.Dense(5)(layers.GlobalAveragePooling2D()(y))))
+    assert not _floats(converted)
+    one_scale = [
+        detail for detail in Interpreter(model_content=converted.data).get_tensor_details()
+        if tuple(detail["shape"]) == (1, 1, 1, 32) and len(detail["quantization_parameters"]["scales"]) == 1
+    ]  # fmt: skip
+    assert one_scale
 
 
 def test_logarithms_of_exponentials() -> None:
