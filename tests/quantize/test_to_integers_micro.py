@@ -37,9 +37,19 @@ def _images() -> keras.Model:
     return keras.Model(x, layers.Dense(5, activation="softmax")(layers.GlobalAveragePooling2D()(y)))
 
 
+def _normalized() -> keras.Model:
+    """A sum in the steps of its operand, and a normalization with one scale."""
+    x = keras.Input((8, 8, 3), 1, name="x")
+    y = layers.BatchNormalization()(layers.Conv2D(24, 3, padding="same", activation="relu")(x))
+    y = layers.Concatenate()([y, layers.Conv2D(8, 3, padding="same")(y)])
+    y = layers.Conv2D(8, 1)(layers.ReLU()(layers.BatchNormalization()(y)))
+    return keras.Model(x, layers.Dense(5)(layers.GlobalAveragePooling2D()(y)))
+
+
 @pytest.mark.parametrize(("build", "io_types", "rnn_state"), [
     (_recurrent, "int8", "variable"), (_recurrent, "float", "written"), (_images, "int8", "written"),
-    (_images, "float", "written"), (_gated, "int8", "written"), (_gated, "float", "written"),
+    (_images, "float", "written"), (_normalized, "int8", "written"), (_gated, "int8", "written"),
+    (_gated, "float", "written"),
 ])  # fmt: skip
 def test_agrees_with_litert(build: Any, io_types: str, rnn_state: str, tmp_path: Any) -> None:
     model = build()
