@@ -66,4 +66,49 @@ def test_what_is_to_stay_float_stays() -> None:
       %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [0.1, 150, 0.2, 1.7], _)
       return %y
     }
-    """, selection=Selection(without=("FULLY_CONNECTED",)))
+    """, quantize="int8", selection=Selection(without=("FULLY_CONNECTED",)))
+
+
+@pytest.mark.usefixtures("_small_constants_count")
+def test_what_a_product_reads_of_several_dimensions() -> None:
+    check_pass("balance-inputs", """
+    main {
+      input %x: float32[2,n,2]
+      %t: float32[n,2,2] = tfl.TRANSPOSE(%x, int32[3] [1, 0, 2])
+      %y: float32[n,1] = tfl.FULLY_CONNECTED(%t, float32[1,4] [1.1, 150, 0.3, 100], _)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2,n,2]
+      %t: float32[n,2,2] = tfl.TRANSPOSE(%x, int32[3] [1, 0, 2])
+      %m: float32[n,2,2] = tfl.MUL(%t, float32[2,2] [0.0078125, 1, 0.001953125, 0.5])
+      %y: float32[n,1] = tfl.FULLY_CONNECTED(%m, float32[1,4] [140.8, 150, 153.6, 200], _)
+      return %y
+    }
+    """)
+
+
+def _bidirectional(x: str, forward: str, backward: str, auxiliary: str = "_", balanced: str = "") -> str:
+    rest = "float32[2,2] [1, 2, 3, 4], float32[2] [1, 2]"
+    return f"""
+    main {{
+      input %x: float32[n,3,2]
+      variable %f: float32[1,2] {{'variable': True}}
+      variable %b: float32[1,2] {{'variable': True}}
+      {balanced}
+      %y: float32[n,3,4] = tfl.BIDIRECTIONAL_SEQUENCE_RNN({x}, float32[2,2] {forward}, {rest}, %f, \
+        float32[2,2] {backward}, {rest}, %b, {auxiliary}, _, _) {{'merge_outputs': True}}
+      return %y
+    }}
+    """
+
+
+@pytest.mark.usefixtures("_small_constants_count")
+def test_weights_of_both_directions_count() -> None:
+    """The second input is the larger one of the backward weights alone."""
+    forward, backward = "[1.137, 0.2173, 0.9117, 0.0871]", "[1.137, 150.3, 0.9117, 100.7]"
+    balanced = "%m: float32[n,3,2] = tfl.MUL(%x, float32[2] [0.015625, 1])"
+    larger = "[72.768, 0.2173, 58.3488, 0.0871]", "[72.768, 150.3, 58.3488, 100.7]"
+    check_pass("balance-inputs", _bidirectional("%x", forward, backward), _bidirectional("%m", *larger, "_", balanced))
+    check_pass("balance-inputs", _bidirectional("%x", forward, backward, auxiliary="%x"))

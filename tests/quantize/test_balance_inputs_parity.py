@@ -3,6 +3,7 @@ without."""
 
 from __future__ import annotations
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -35,3 +36,28 @@ def test_features_in_units_of_their_own(mode: str, kind: str) -> None:
         model, tf.TensorSpec(shape), quantize=mode, calibration_data=data, inputs=draw, atol=0.03, static=False
     )
     assert all(not item.why for item in converted.report.quantized if item.op == kind)
+
+
+@pytest.mark.parametrize("mode", ["dynamic", "int8", "int16x8"])
+@pytest.mark.parametrize("kind", ["Flatten", "LSTM", "GRU"])
+def test_features_of_steps(mode: str, kind: str) -> None:
+    """Flattened, the units of what a product reads come again and again. Quantized as they come, errors are 0.5."""
+    keras.utils.set_random_seed(1)
+    x = keras.Input((5, 24), name="x")
+    if kind == "Flatten":
+        layer = keras.layers.Dense(48, activation="relu")
+        y = layer(keras.layers.Flatten()(x))
+    else:
+        layer = getattr(keras.layers, kind)(16)
+        y = layer(x)
+    kernel, *others = layer.get_weights()
+    layer.set_weights([(kernel.reshape(-1, 24, kernel.shape[1]) / SPREAD[:, None]).reshape(kernel.shape), *others])
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return (SPREAD * rng.uniform(-1, 1, shape)).astype(dtype)
+
+    rng = np.random.default_rng(0)
+    samples = [{"x0": draw(rng, (4, 5, 24), np.dtype(np.float32))} for _ in range(100)]
+    data = None if mode == "dynamic" else samples
+    spec = tf.TensorSpec((None, 5, 24))
+    check(keras.Model(x, y), spec, quantize=mode, calibration_data=data, inputs=draw, atol=0.03, static=False)
