@@ -24,7 +24,8 @@ ILL_FORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, Overf
                AssertionError)  # fmt: skip
 _MOST_NESTED = 60
 HALVES = (types.FLOAT16, types.BFLOAT16)
-_MIXED = {"mixed_float16": types.FLOAT16, "mixed_bfloat16": types.BFLOAT16}
+# Policies of 16 bits. Their weights are of 32 or of 16, which is the same to what computes in 16.
+_HALF_POLICIES = {name: dtype for dtype in HALVES for name in (dtype.name, f"mixed_{dtype.name}")}
 _QUANTIZED = ("QuantizedDTypePolicy", "Int4DTypePolicy")
 _NOTHING: Mapping[str, Layer] = MappingProxyType({})
 Masks = dict[Value, Value]
@@ -370,8 +371,8 @@ def compute_type(policy: Any) -> DType:
         policy = config.get(key) if isinstance(config, dict) else policy
     if policy is None or policy == "float32":
         return types.FLOAT32
-    if isinstance(policy, str) and policy in _MIXED:
-        return _MIXED[policy]
+    if isinstance(policy, str) and policy in _HALF_POLICIES:
+        return _HALF_POLICIES[policy]
     if policy in ("int32", "int64", "string", "bool", "uint8"):
         return types.BY_NAME[policy]
     raise UnknownLayer(f"its dtype {str(policy)[:60]} is not read as data")

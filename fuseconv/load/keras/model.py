@@ -112,8 +112,8 @@ def _input_spec(data: Mapping[str, Any]) -> InputSpec:
     label = f"InputLayer '{config['name']}'"
     if class_of(data) != "InputLayer" or not isinstance(shape, list):
         raise unknown(label, "it does not say what its shape is")
-    if config.get("sparse") or config.get("ragged") or config.get("optional"):
-        raise unknown(label, "it is sparse, ragged or optional")
+    if config.get("sparse") or config.get("ragged"):
+        raise unknown(label, "it is sparse or ragged")
     name = config.get("dtype") or "float32"
     if name not in types.BY_NAME:
         raise unknown(label, f"its dtype {str(name)[:60]} is not read as data")

@@ -40,7 +40,7 @@ def test_layers_that_compute_take_no_integers() -> None:
     [
         ({"kind": "Sorcery"}, "its class is none"),
         ({"kind": "Dense", "units": 3, "custom": ("Dense",)}, "its class is none"),
-        ({"kind": "Dense", "units": 3, "dtype": "float16"}, "its dtype"),
+        ({"kind": "Dense", "units": 3, "dtype": "float64"}, "its dtype"),
         ({"kind": "Dense", "units": 3, "options": {"training": True}, "keras3": False}, "for training"),
         ({"kind": "Dense", "units": 3, "options": {"speed": 3}}, "called with speed"),
         ({"kind": "Dense", "units": -3}, "no known shape"),

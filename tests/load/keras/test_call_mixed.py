@@ -1,4 +1,4 @@
-"""Layers that compute in 16 bits on weights of 32, as mixed policies have it."""
+"""Layers that compute in 16 bits, on weights of 32, as mixed policies have it, or of 16."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def library(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 def test_layers_compute_in_16_bits(library: Any, tmp_path: Path) -> None:
     layers, x = library.layers, library.Input((8, 6, 3), name="x")
-    y = layers.Conv2D(4, 3, padding="same", activation="relu")(layers.Rescaling(1 / 255)(x))
+    y = layers.Normalization(mean=[0.1, 0.2, 0.3], variance=[0.5, 2.0, 3.0])(layers.Rescaling(1 / 255)(x))
+    y = layers.Conv2D(4, 3, activation="relu")(layers.ZeroPadding2D(1)(layers.RandomFlip()(y)))
+    y = layers.PReLU()(y)
     y = layers.Add()([layers.BatchNormalization()(y), layers.Conv2D(4, 1)(x)])
     y = layers.Dropout(0.1)(layers.GlobalAveragePooling2D()(layers.MaxPooling2D()(y)))
     inner = library.Sequential([library.Input((4,)), layers.Dense(5, dtype="float32"), layers.Dense(3)])
@@ -38,10 +40,22 @@ def test_steps_are_computed_in_16_bits(library: Any, tmp_path: Path) -> None:
     check_ways(library.Model(x, outputs), tmp_path, ["keras"])
 
 
+@pytest.mark.parametrize("made", [keras, tf_keras])
+def test_weights_of_16_bits_are_read(made: Any, tmp_path: Path) -> None:
+    made.mixed_precision.set_global_policy("float16")
+    try:
+        layers, x = made.layers, made.Input((8, 6, 3), name="x")
+        y = layers.BatchNormalization()(layers.Conv2D(4, 3, activation="relu")(x))
+        z = layers.LSTM(3)(layers.Reshape((6, 16))(y))
+        check_ways(made.Model(x, [layers.Dense(3)(layers.Concatenate()([layers.Flatten()(y), z])), z]), tmp_path)
+    finally:
+        made.mixed_precision.set_global_policy("float32")
+
+
 def test_other_layers_are_refused(library: Any, tmp_path: Path) -> None:
     x = library.Input((6, 4))
-    library.Model(x, library.layers.PReLU()(x)).save(tmp_path / "model.keras")
-    with pytest.raises(UnknownLayer, match=r"PReLU .* computes in"):
+    library.Model(x, library.layers.UnitNormalization()(x)).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match=r"UnitNormalization .* computes in"):
         load(tmp_path / "model.keras")
 
 

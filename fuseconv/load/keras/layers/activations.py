@@ -137,17 +137,22 @@ def log_softmax(k: Call, x: Value, axis: int = -1) -> Value:
 
 
 @_activation("celu")
-def celu(k: Call, x: Value) -> Value:
+def celu(k: Call, x: Value, alpha: float = 1.0) -> Value:
     zero = number(k, x, 0)
-    return k.tf.AddV2(k.tf.Maximum(x, zero), k.tf.Expm1(k.tf.Minimum(x, zero)))
+    below = k.tf.Minimum(x, zero)
+    if alpha == 1:
+        return k.tf.AddV2(k.tf.Maximum(x, zero), k.tf.Expm1(below))
+    below = k.tf.Mul(number(k, x, alpha), k.tf.Expm1(k.tf.RealDiv(below, number(k, x, alpha))))
+    return k.tf.AddV2(k.tf.Maximum(x, zero), below)
 
 
 @_activation("glu")
-def glu(k: Call, x: Value) -> Value:
-    """Multiply the first half of the last dimension by the sigmoid of the second."""
-    if k.known(x, -1) % 2:
+def glu(k: Call, x: Value, axis: int = -1) -> Value:
+    """Multiply the first half of a dimension by the sigmoid of the second."""
+    (axis,) = axes_of(k, axis, len(k.shape(x)))
+    if k.known(x, axis) % 2:
         k.refuse("a gated linear unit of an odd size")
-    first, second = k.tf.split(x, 2, len(k.shape(x)) - 1)
+    first, second = k.tf.split(x, 2, axis)
     return k.tf.Mul(first, k.tf.Sigmoid(second))
 
 
@@ -163,15 +168,15 @@ def _chosen(k: Call, kind: str, x: Value, bound: float, then: Value, other: Valu
 
 
 @_activation("hard_shrink")
-def hard_shrink(k: Call, x: Value) -> Value:
-    return _chosen(k, "Greater", k.tf.Abs(x), 0.5, x, number(k, x, 0))
+def hard_shrink(k: Call, x: Value, threshold: float = 0.5) -> Value:
+    return _chosen(k, "Greater", k.tf.Abs(x), threshold, x, number(k, x, 0))
 
 
 @_activation("soft_shrink")
-def soft_shrink(k: Call, x: Value) -> Value:
-    half = number(k, x, 0.5)
-    below = _chosen(k, "Less", x, -0.5, k.tf.AddV2(x, half), number(k, x, 0))
-    return _chosen(k, "Greater", x, 0.5, k.tf.Sub(x, half), below)
+def soft_shrink(k: Call, x: Value, threshold: float = 0.5) -> Value:
+    by = number(k, x, threshold)
+    below = _chosen(k, "Less", x, -threshold, k.tf.AddV2(x, by), number(k, x, 0))
+    return _chosen(k, "Greater", x, threshold, k.tf.Sub(x, by), below)
 
 
 @_activation("sparse_plus")
@@ -269,7 +274,7 @@ def elu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
                          dtype=x.dtype)  # fmt: skip
 
 
-@builtin("PReLU", masks=PASS)
+@builtin("PReLU", masks=PASS, half=True)
 def prelu(k: Call, x: Value, *, shared_axes: list[int] | None = None) -> Value:
     shape = k.shape(x)
     shared = set(axes_of(k, shared_axes, len(shape))) if shared_axes else set()

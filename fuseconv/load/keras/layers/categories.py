@@ -57,7 +57,13 @@ def _one_hot(k: Call, ids: Value, depth: int, dtype: DType) -> Value:
 def category_encoding(k: Call, x: Value, *, num_tokens: int, output_mode: str = "multi_hot") -> Value:
     if x.dtype not in (types.INT32, types.INT64) or not k.dtype.is_float:
         k.refuse(f"it is called on {x.dtype}")
-    return _encoded(k, x, output_mode, num_tokens, k.dtype)
+    weights = k.option("count_weights")
+    if weights is None:
+        return _encoded(k, x, output_mode, num_tokens, k.dtype)
+    if output_mode != "count" or not isinstance(weights, Value) or weights.dtype is not k.dtype or len(k.shape(x)) != 2:
+        k.refuse("it is called with count_weights")
+    counted = k.tf.Mul(_one_hot(k, x, num_tokens, k.dtype), k.tf.ExpandDims(weights, -1))
+    return k.tf.Sum(counted, k.tf.ints([1]))
 
 
 @builtin("Discretization", takes=ANY, sparse=False)

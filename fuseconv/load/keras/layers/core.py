@@ -70,7 +70,7 @@ def identity(k: Call, x: Value) -> Value:
 
 
 @builtin("LayerScale", "keras.src.applications.convnext>LayerScale",
-         "tf_keras.src.applications.convnext>LayerScale", masks=PASS)  # fmt: skip
+         "tf_keras.src.applications.convnext>LayerScale", masks=PASS, half=True)  # fmt: skip
 def layer_scale(k: Call, x: Value, *, projection_dim: int, init_values: Any = None) -> Value:
     return k.tf.Mul(x, k.weight(UNNAMED if k.model.keras3 else "gamma", [projection_dim]))
 

@@ -50,6 +50,17 @@ def _truth(kind: str) -> Callable[..., Value]:
     return build
 
 
+def _extremum(kind: str) -> Callable[..., Value]:
+    of_booleans = _truth("Any" if kind == "Max" else "All")
+
+    def build(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
+        if x.dtype is types.BOOL:
+            return of_booleans(k, x, axis=axis, keepdims=keepdims)
+        return tensors.reduced(k, kind, tensors.numbers(k, x), axis, keepdims)
+
+    return build
+
+
 _ARITHMETIC = {"Subtract": "Sub", "Multiply": "Mul", "Maximum": "Maximum", "Minimum": "Minimum", "Power": "Pow",
                "FloorDivide": "FloorDiv", "Mod": "FloorMod", "SquaredDifference": "SquaredDifference"}  # fmt: skip
 _COMPARED = ("NotEqual", "Equal", "Greater", "GreaterEqual", "Less", "LessEqual")
@@ -79,9 +90,9 @@ for _name, _kind in _NUMBERS.items():
 for _name in ("Any", "All"):
     operation(_name)(_truth(_name))
 for _name in ("Max", "Min"):
-    operation(_name, initial=None)(_reduction(_name))
+    operation(_name, initial=None)(_extremum(_name))
 for _name, _kind in (("Amax", "Max"), ("Amin", "Min")):
-    operation(_name)(_reduction(_kind))
+    operation(_name)(_extremum(_kind))
 operation("Sum")(_reduction("Sum", tensors.counted))
 operation("Prod", dtype=None)(_reduction("Prod"))
 operation("Mean")(_reduction("Mean", tensors.averaged))
@@ -151,20 +162,24 @@ def std(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: boo
 
 
 @operation("Argmax")
-def argmax(k: Call, x: Value, *, axis: int, keepdims: bool = False) -> Value:
+def argmax(k: Call, x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     return _extreme(k, "ArgMax", x, axis, keepdims)
 
 
 @operation("Argmin")
-def argmin(k: Call, x: Value, *, axis: int, keepdims: bool = False) -> Value:
+def argmin(k: Call, x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     return _extreme(k, "ArgMin", x, axis, keepdims)
 
 
-def _extreme(k: Call, kind: str, x: Value, axis: int, keepdims: bool) -> Value:
+def _extreme(k: Call, kind: str, x: Value, axis: int | None, keepdims: bool) -> Value:
     """Return the position of the largest or smallest element; -0.0 is less than 0.0, as Keras has it."""
     tf = k.tf
     if x.dtype not in (types.FLOAT32, types.INT32):
         k.refuse(f"it is called on {x.dtype}")
+    if axis is None:
+        if keepdims:
+            k.refuse("axis=None, keepdims=True")
+        x, axis = tensors.reshaped(k, x, -1), 0
     (axis,) = axes_of(k, axis, len(k.shape(x)))
     if x.dtype is types.FLOAT32:
         sign = tf.Less(tf.Bitcast(x, dtype=types.INT32), tf.ints(0), dtype=types.BOOL)
@@ -210,16 +225,25 @@ def take(k: Call, x: Value, indices: Any, *, axis: int) -> Value:
 
 @operation("Matmul")
 def matmul(k: Call, x1: Any, x2: Any) -> Value:
-    return tensors.matmul(k, x1, x2)
+    """Multiply matrices; a vector is a row on the left and a column on the right, and leaves no dimension."""
+    a, b = tensors.operands(k, x1, x2)
+    row, column = len(k.shape(a)) == 1, len(k.shape(b)) == 1
+    made = tensors.matmul(k, k.tf.ExpandDims(a, 0) if row else a, k.tf.ExpandDims(b, 1) if column else b)
+    at = len(k.shape(made))
+    gone = [at - 2] * row + [at - 1] * column
+    return k.tf.Squeeze(made, squeeze_dims=gone) if gone else made
 
 
 @operation("Einsum")
 def einsum(k: Call, x1: Any, x2: Any = None, *, subscripts: str) -> Value:
-    """Build an einsum of one or two tensors, whose letters the equation says in full."""
+    """Build an einsum of one or two tensors; where the equation does not say the result's letters, they are those that
+    stand once, in their order."""
     values = tensors.operands(k, *([x1] if x2 is None else [x1, x2]))
     given = subscripts.replace(" ", "")
-    if "->" not in given or given.count(",") != len(values) - 1:
+    if given.count(",") != len(values) - 1 or ("->" not in given and "." in given):
         k.refuse(f"the equation {subscripts[:60]!r}")
+    if "->" not in given:
+        given += "->" + "".join(sorted(letter for letter in set(given) - {","} if given.count(letter) == 1))
     return k.tf.Einsum(*(tensors.floats(k, x) for x in values), equation=given)
 
 
@@ -305,9 +329,10 @@ def flip(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
 
 
 @operation("Roll", half=True)
-def roll(k: Call, x: Value, *, shift: int, axis: int) -> Value:
-    (axis,) = axes_of(k, axis, len(k.shape(x)))
-    return k.tf.Roll(x, k.tf.ints(shift), k.tf.ints(axis))
+def roll(k: Call, x: Value, *, shift: int | list[int], axis: int | list[int] | None = None) -> Value:
+    if axis is None:
+        return k.tf.Reshape(tensors.rolled(k, tensors.reshaped(k, x, -1), shift, 0), k.tf.shape(x))
+    return tensors.rolled(k, x, shift, axis)
 
 
 @operation("Tile", half=True)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
@@ -15,7 +17,7 @@ from fuseconv.load.keras.layers.attention import causal_mask, softmax_of_scores
 from fuseconv.load.keras.layers.normalization import moments
 from fuseconv.load.keras.layers.operations import operation
 from fuseconv.load.keras.layers.reshaping import repeated
-from fuseconv.load.keras.layers.settings import axes_of
+from fuseconv.load.keras.layers.settings import axes_of, channels_first
 
 # What Keras adds to a variance where nothing is said.
 _EPSILON = 1e-7
@@ -165,6 +167,69 @@ def _along(k: Call, x: Value, values: Any, axes: list[int]) -> Value:
     if axes == [len(shape) - 1]:
         return given
     return k.tf.reshaped(given, [k.known(x, at) if at in axes else 1 for at in range(len(shape))])
+
+
+@operation("Sort")
+def sort(k: Call, x: Value, *, axis: int = -1) -> Value:
+    return tensors.ordered(k, x, axis)[0]
+
+
+@operation("Argsort")
+def argsort(k: Call, x: Value, *, axis: int = -1) -> Value:
+    return tensors.ordered(k, x, axis)[1]
+
+
+@operation("Tensordot")
+def tensordot(k: Call, x1: Any, x2: Any, *, axes: int | list = 2) -> Value:
+    return tensors.dotted(k, x1, x2, axes)
+
+
+@operation("Dot")
+def dot(k: Call, x1: Any, x2: Any) -> Value:
+    """Sum products over the last dimension of a tensor and the last but one of another, or the only one of a vector."""
+    a, b = tensors.operands(k, x1, x2)
+    return tensors.dotted(k, a, b, [[-1], [-1 if len(k.shape(b)) == 1 else -2]])
+
+
+@operation("Inner")
+def inner(k: Call, x1: Any, x2: Any) -> Value:
+    return tensors.dotted(k, x1, x2, [[-1], [-1]])
+
+
+@operation("Digitize")
+def digitize(k: Call, x: Value, bins: Any) -> Value:
+    if not isinstance(bins, (list, np.ndarray)) or np.ndim(bins) != 1:
+        k.refuse("its bins are no list of numbers")
+    return k.tf.Bucketize(tensors.floats(k, x), boundaries=[float(edge) for edge in bins], dtype=types.INT32)
+
+
+@operation("NanToNum")
+def nan_to_num(
+    k: Call, x: Value, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Value:
+    tf, most = k.tf, float(np.finfo(np.float32).max)
+    if tensors.floats(k, x).dtype is not types.FLOAT32:
+        k.refuse(f"it is called on {x.dtype}")
+    x = tf.SelectV2(tf.IsNan(x, dtype=types.BOOL), number(k, x, nan), x, dtype=x.dtype)
+    for end, given, other in ((math.inf, posinf, most), (-math.inf, neginf, -most)):
+        is_there = tf.Equal(x, number(k, x, end), dtype=types.BOOL)
+        x = tf.SelectV2(is_there, number(k, x, other if given is None else given), x, dtype=x.dtype)
+    return x
+
+
+@operation("Exp2")
+def exp2(k: Call, x: Value) -> Value:
+    return tensors.binary(k, "Pow", 2.0, tensors.floats(k, x))
+
+
+@operation("RGBToGrayscale")
+def rgb_to_grayscale(k: Call, images: Value, *, data_format: str | None = None) -> Value:
+    if channels_first(k, data_format) or len(k.shape(tensors.floats(k, images))) not in (3, 4):
+        k.refuse("its pictures have the channels first, or other dimensions")
+    if k.known(images, -1) == 1:
+        return images
+    weights = k.tf.array(np.reshape([0.2989, 0.5870, 0.1140], (3, 1)), images.dtype)
+    return tensors.matmul(k, images, weights)
 
 
 @operation("DotProductAttention", flash_attention=None, attn_logits_soft_cap=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +12,12 @@ from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers import activations, pooling, tensors
 from fuseconv.load.keras.layers.operations import operation
 from fuseconv.load.keras.layers.pictures import resized
-from fuseconv.load.keras.layers.settings import channels_first, sizes
+from fuseconv.load.keras.layers.settings import axes_of, channels_first, sizes
 
 # Activations by their operations, with the settings that they must have.
 _ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "Celu": ("celu", {"alpha": 1.0}), "Glu": ("glu", {"axis": -1}), "HardShrink": ("hard_shrink", {"threshold": 0.5}),
-    "SoftShrink": ("soft_shrink", {"threshold": 0.5}), "SparsePlus": ("sparse_plus", {}),
-    "SparseSigmoid": ("sparse_sigmoid", {}), "Sparsemax": ("sparsemax", {"axis": -1}),
-    "Squareplus": ("squareplus", {"b": 4}),
+    "SparsePlus": ("sparse_plus", {}), "SparseSigmoid": ("sparse_sigmoid", {}),
+    "Sparsemax": ("sparsemax", {"axis": -1}), "Squareplus": ("squareplus", {"b": 4}),
 }  # fmt: skip
 _FLOATS = {"Arctan": "Atan", "Arcsin": "Asin", "Arccos": "Acos", "Sinh": "Sinh", "Cosh": "Cosh", "Arcsinh": "Asinh",
            "Arccosh": "Acosh", "Arctanh": "Atanh"}  # fmt: skip
@@ -44,6 +43,26 @@ for _name, _kind in _FLOATS.items():
 for _name, _kind in _CHECKED.items():
     operation(_name)(_checked(_kind))
 operation("Round", decimals=0)(_unary("Round"))
+
+
+@operation("Celu")
+def celu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
+    return activations.celu(k, tensors.floats(k, x), alpha)
+
+
+@operation("Glu")
+def glu(k: Call, x: Value, *, axis: int = -1) -> Value:
+    return activations.glu(k, tensors.floats(k, x), axis)
+
+
+@operation("HardShrink")
+def hard_shrink(k: Call, x: Value, *, threshold: float = 0.5) -> Value:
+    return activations.hard_shrink(k, tensors.floats(k, x), threshold)
+
+
+@operation("SoftShrink")
+def soft_shrink(k: Call, x: Value, *, threshold: float = 0.5) -> Value:
+    return activations.soft_shrink(k, tensors.floats(k, x), threshold)
 
 
 @operation("Arctan2")
@@ -76,9 +95,18 @@ def average(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
     return tensors.reduced(k, "Mean", tensors.floats(k, x), axis, False)
 
 
-@operation("Norm", ord=None)
-def norm(k: Call, x: Value, *, axis: int, keepdims: bool = False) -> Value:
-    return k.tf.Sqrt(tensors.reduced(k, "Sum", k.tf.Square(tensors.floats(k, x)), axis, keepdims))
+@operation("Norm")
+def norm(
+    k: Call, x: Value, *, ord: float | str | None = None, axis: int | list[int], keepdims: bool = False
+) -> Value:
+    """Return the root of the sum of squares along one dimension or two; along one also the sum, or the largest, of
+    absolute values (ord 1, infinity)."""
+    count = len(axes_of(k, axis, len(k.shape(tensors.floats(k, x)))))
+    if count == 1 and ord in (1, math.inf):
+        return tensors.reduced(k, "Sum" if ord == 1 else "Max", k.tf.Abs(x), axis, keepdims)
+    if count > 2 or ord not in ((None, 2) if count == 1 else (None, "fro")):
+        k.refuse(f"ord={str(ord)[:60]}, axis={axis}")
+    return k.tf.Sqrt(tensors.reduced(k, "Sum", k.tf.Square(x), axis, keepdims))
 
 
 @operation("TopK")
@@ -93,14 +121,18 @@ def full_like(k: Call, x: Value, fill_value: Any) -> Value:
     return k.tf.Fill(k.tf.shape(x), k.tf.number(fill_value, x.dtype), dtype=x.dtype)
 
 
-@operation("Tril", k=0)
-def tril(k: Call, x: Value) -> Value:
-    return tensors.band(k, x, -1, 0)
+@operation("Tril")
+def tril(call: Call, x: Value, *, k: int = 0) -> Value:
+    if k < 0:
+        call.refuse(f"k={k}")
+    return tensors.band(call, x, -1, k)
 
 
-@operation("Triu", k=0)
-def triu(k: Call, x: Value) -> Value:
-    return tensors.band(k, x, 0, -1)
+@operation("Triu")
+def triu(call: Call, x: Value, *, k: int = 0) -> Value:
+    if k > 0:
+        call.refuse(f"k={k}")
+    return tensors.band(call, x, -k, -1)
 
 
 @operation("MaxPool")

@@ -37,7 +37,7 @@ def rescaling(k: Call, x: Value, *, scale: float | list[float], offset: float | 
     return k.tf.AddV2(k.tf.Mul(_as_computed(k, x), scales), offsets)
 
 
-@builtin("Normalization", masks=PASS_IN_3, takes=ANY)
+@builtin("Normalization", masks=PASS_IN_3, takes=ANY, half=True)
 def normalization(
     k: Call, x: Value, *, axis: int | list[int] | None = -1, invert: bool = False, mean: Any = None,
     variance: Any = None,
@@ -84,7 +84,7 @@ _CHANCES = (
     "RandomSharpness", "RandomErasing", "RandomElasticTransform", "RandomGaussianBlur", "RandomBrightness",
     "RandomContrast", "RandomGrayscale", "RandomHue", "RandomSaturation", "RandomPosterization",
     "RandomColorDegeneration", "RandomColorJitter", "RandomInvert", "Solarization", "AugMix", "RandAugment", "CutMix",
-    "MixUp", takes=ANY, unread=_CHANCES,
+    "MixUp", takes=ANY, unread=_CHANCES, half=True,
 )  # fmt: skip
 def random_picture(k: Call, x: Value) -> Value:
     """Hand on the input as floats: the layer changes it in training only."""

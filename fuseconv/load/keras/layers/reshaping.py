@@ -74,12 +74,12 @@ def zero_padding1d(k: Call, x: Value, *, padding: Any = 1, data_format: str | No
     return _padded(k, x, padding, 1, channels_first(k, data_format))
 
 
-@builtin("ZeroPadding2D")
+@builtin("ZeroPadding2D", half=True)
 def zero_padding2d(k: Call, x: Value, *, padding: Any = 1, data_format: str | None = None) -> Value:
     return _padded(k, x, padding, 2, channels_first(k, data_format))
 
 
-@builtin("ZeroPadding3D")
+@builtin("ZeroPadding3D", half=True)
 def zero_padding3d(k: Call, x: Value, *, padding: Any = 1, data_format: str | None = None) -> Value:
     return _padded(k, x, padding, 3, channels_first(k, data_format))
 
@@ -110,7 +110,7 @@ def cropping2d(k: Call, x: Value, *, cropping: Any = 0, data_format: str | None 
     return _cropped(k, x, cropping, 2, channels_first(k, data_format))
 
 
-@builtin("Cropping3D", takes=ANY)
+@builtin("Cropping3D", takes=ANY, half=True)
 def cropping3d(k: Call, x: Value, *, cropping: Any = 1, data_format: str | None = None) -> Value:
     return _cropped(k, x, cropping, 3, channels_first(k, data_format))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -173,6 +174,42 @@ def vector(k: Call, sizes: Any) -> Value:
     if not any(isinstance(size, Value) for size in listed):
         return k.tf.ints(listed)
     return k.tf.Pack(*(cast(k, size, types.INT32) if isinstance(size, Value) else k.tf.ints(size) for size in listed))
+
+
+def rolled(k: Call, x: Value, shift: Any, axis: Any) -> Value:
+    """Move elements along one dimension or several; those at the end come to the front."""
+    shifts, axes = ([item] if type(item) is int else list(item) for item in (shift, axis))
+    axes_of(k, axes, len(k.shape(x)))
+    if len(shifts) != len(axes) or not all(type(each) is int and abs(each) < 1 << 31 for each in shifts):
+        k.refuse(f"shift={str(shift)[:60]}, axis={str(axis)[:60]}")
+    return k.tf.Roll(x, k.tf.ints(shifts), k.tf.ints([each % len(k.shape(x)) for each in axes]))
+
+
+def ordered(k: Call, x: Any, axis: int, descending: bool = False) -> list[Value]:
+    """Return the elements along an axis from the least to the largest, or the other way, and their positions."""
+    rank = len(k.shape(floats(k, x)))
+    (axis,) = axes_of(k, axis, rank)
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    last = k.tf.transpose(x, order)
+    given = last if descending else k.tf.Neg(last)
+    made, at = k.tf.several("TopKV2", [given, k.tf.dim(last, -1)], {}, [x.dtype, types.INT32])
+    return [k.tf.transpose(each, order) for each in (made if descending else k.tf.Neg(made), at)]
+
+
+def dotted(k: Call, a: Any, b: Any, axes: Any) -> Value:
+    """Sum products over the last dimensions of one tensor and the first of another, or over those that are listed."""
+    x, y = operands(k, a, b)
+    ranks = len(k.shape(floats(k, x))), len(k.shape(y))
+    pairs = [list(range(ranks[0] - axes, ranks[0])), list(range(axes))] if type(axes) is int else axes
+    left, right = ([each] if type(each) is int else list(each) for each in pairs)
+    if not len(left) == len(right) == len(axes_of(k, left, ranks[0])) == len(axes_of(k, right, ranks[1])):
+        k.refuse(f"axes={str(axes)[:60]}")
+    first, second = list(string.ascii_letters[: ranks[0]]), list(string.ascii_letters[ranks[0] : sum(ranks)])
+    for one, other in zip(left, right):
+        second[other] = first[one]
+    kept = "".join(letter for letter in first + second if (letter in first) != (letter in second))
+    return k.tf.Einsum(x, y, equation=f"{''.join(first)},{''.join(second)}->{kept}")
 
 
 def matmul(k: Call, a: Any, b: Any, adj_a: bool = False, adj_b: bool = False) -> Value:

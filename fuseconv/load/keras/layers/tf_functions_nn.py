@@ -82,9 +82,69 @@ def band_part(k: Call, input: Value, num_lower: int, num_upper: int) -> Value:
 
 
 @function("roll")
-def roll(k: Call, input: Value, shift: int, axis: int) -> Value:
-    (axis,) = axes_of(k, axis, len(k.shape(input)))
-    return k.tf.Roll(input, k.tf.ints(shift), k.tf.ints(axis))
+def roll(k: Call, input: Value, shift: Any, axis: Any) -> Value:
+    return tensors.rolled(k, input, shift, axis)
+
+
+@function("sort")
+def sort(k: Call, values: Value, axis: int = -1, direction: str = "ASCENDING") -> Value:
+    return _ordered(k, values, axis, direction)[0]
+
+
+@function("argsort")
+def argsort(
+    k: Call, values: Value, axis: int = -1, direction: str = "ASCENDING", stable: bool = False
+) -> Value:
+    return _ordered(k, values, axis, direction)[1]
+
+
+def _ordered(k: Call, x: Value, axis: int, direction: str) -> list[Value]:
+    return tensors.ordered(k, x, axis, {"ASCENDING": False, "DESCENDING": True}[direction])
+
+
+@function("tensordot")
+def tensordot(k: Call, a: Any, b: Any, axes: Any) -> Value:
+    return tensors.dotted(k, a, b, axes)
+
+
+@function("slice")
+def slice_(k: Call, input_: Value, begin: Any, size: Any) -> Value:
+    return k.tf.Slice(input_, tensors.vector(k, begin), tensors.vector(k, size))
+
+
+@function("broadcast_to")
+def broadcast_to(k: Call, input: Value, shape: Any) -> Value:
+    return k.tf.BroadcastTo(input, tensors.vector(k, shape), dtype=input.dtype)
+
+
+@function("fill")
+def fill(k: Call, dims: Any, value: Any) -> Value:
+    if not tensors.is_number(value):
+        k.refuse(f"value={str(value)[:60]}")
+    kind = types.FLOAT32 if isinstance(value, float) else types.INT32
+    return k.tf.Fill(tensors.vector(k, dims), k.tf.number(value, kind), dtype=kind)
+
+
+@function("size", "compat.v1.size")
+def size(k: Call, input: Value, out_type: str = "int32") -> Value:
+    if out_type != "int32":
+        k.refuse(f"out_type={str(out_type)[:60]}")
+    return tensors.reduced(k, "Prod", k.tf.shape(input), None, False)
+
+
+@function("rank")
+def rank(k: Call, input: Value) -> Value:
+    return k.tf.ints(len(k.shape(input)))
+
+
+@function("math.count_nonzero")
+def count_nonzero(
+    k: Call, input: Value, axis: Any = None, keepdims: bool | None = None, dtype: str = "int64"
+) -> Value:
+    if dtype not in ("int32", "int64"):
+        k.refuse(f"dtype={str(dtype)[:60]}")
+    whether = tensors.cast(k, input, types.BOOL)
+    return tensors.reduced(k, "Sum", tensors.cast(k, whether, types.BY_NAME[dtype]), axis, bool(keepdims))
 
 
 @function("repeat")

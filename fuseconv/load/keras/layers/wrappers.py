@@ -8,7 +8,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.recurrent import RECURRENT
-from fuseconv.load.keras.model import class_of, config_of, flat
+from fuseconv.load.keras.model import MODELS, class_of, config_of, flat
 from fuseconv.load.keras.registry import ANY, LAYERS, OWN, builtin
 
 
@@ -80,13 +80,21 @@ def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
     made = inner.call([k.tf.reshaped(x, [-1, *rest])], {})
     if not isinstance(made, Value):
         k.refuse("its layer returns several tensors")
-    known = LAYERS.get(inner.class_name)
-    if k.mask(made) is not None or (mask is not None and (known is None or known.masks == OWN)):
+    if k.mask(made) is not None or (mask is not None and _sees_to_masks(layer)):
         k.refuse("its layer sees to masks itself")
     batch, time = (k.tf.dim(x, at) for at in range(2))
     result = k.tf.reshaped(made, [batch, time, *(k.known(made, at) for at in range(1, len(k.shape(made))))])
     k.set_mask(result, mask)
     return result
+
+
+def _sees_to_masks(data: dict[str, Any]) -> bool:
+    """Return whether a layer, or one in a model, may compute otherwise where its input is masked."""
+    kind = class_of(data)
+    if kind in MODELS:
+        return any(map(_sees_to_masks, config_of(data)["layers"]))
+    known = LAYERS.get(kind)
+    return kind != "InputLayer" and (known is None or known.masks == OWN)
 
 
 @builtin("SpectralNormalization", masks=OWN, takes=ANY)

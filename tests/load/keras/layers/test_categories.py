@@ -32,6 +32,13 @@ def test_numbers_become_categories(library: Any, tmp_path: Path) -> None:
     check_data(branches((1,), *binned, library=library), tmp_path, ["h5" if library is keras else "keras"])
 
 
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_categories_are_counted_by_their_weights(library: Any, tmp_path: Path) -> None:
+    x, weights = library.Input((4,), dtype="int32", name="x"), library.Input((4,), name="weights")
+    encoding = library.layers.CategoryEncoding(num_tokens=6, output_mode="count")
+    check_data(library.Model([x, weights], encoding(x, count_weights=weights)), tmp_path)
+
+
 def test_words_become_numbers_and_numbers_words(tmp_path: Path) -> None:
     layers = keras.layers
     words, numbers = keras.Input((4,), dtype="string", name="words"), keras.Input((4,), dtype="int32", name="numbers")

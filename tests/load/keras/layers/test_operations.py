@@ -20,6 +20,7 @@ def _moved(ops: Any, x: Any, y: Any, i: Any) -> list[Any]:
         ops.transpose(x, (0, 2, 1)), ops.swapaxes(x, 1, 2), ops.moveaxis(x, 1, -1), ops.roll(x, 1, axis=1),
         ops.expand_dims(x, (1, -1)), ops.squeeze(ops.expand_dims(x, 1), 1), ops.tile(x, (1, 2, 1)), ops.tile(x, 2),
         ops.repeat(x, 2, axis=1), ops.concatenate([x, y], axis=-1), ops.stack([x, y], axis=1),
+        ops.roll(x, 2), ops.roll(x, (1, -2), axis=(2, 1)),
         *ops.split(x, 2, axis=-1), *ops.split(x, [1, 3], axis=-1), ops.unstack(x, axis=1)[1],
         ops.take(x, [0, -2], axis=1), ops.take(y, ops.clip(i, -1, 2), axis=1), ops.one_hot(i, 4),
         ops.pad(x, ((0, 0), (1, 1), (0, 0))), ops.pad(x, ((0, 0), (1, 1), (0, 2)), constant_values=2.0),
@@ -37,7 +38,8 @@ def _arithmetic(ops: Any, x: Any, y: Any, i: Any) -> list[Any]:
         ops.clip(x, -1, 1), ops.where(x > 0, x, 0.0), ops.logical_not(x > 0), ops.logical_and(x > 0, y > 0),
         ops.logical_or(i, i), ops.not_equal(x, y), x <= 0.5, ops.floor(x), ops.ceil(x), ops.log1p(a), ops.expm1(x),
         ops.matmul(x, ops.transpose(y, (0, 2, 1))), ops.matmul(x, np.ones((4, 2), "float32")),
-        ops.einsum("abc,adc->abd", x, y),
+        ops.matmul(x, np.ones(4, "float32")), ops.matmul(x[0, 0], ops.transpose(y, (0, 2, 1))),
+        ops.einsum("abc,adc->abd", x, y), ops.einsum("cab,dab", x, y), ops.einsum("ba,bc", x[:, 0], y[:, 1]),
     ]  # fmt: skip
 
 
@@ -47,6 +49,7 @@ def _reductions(ops: Any, x: Any, y: Any, i: Any) -> list[Any]:
         ops.sum(x, axis=(1, 2)), ops.sum(i, axis=1), ops.prod(x, axis=1), ops.var(x, axis=1),
         ops.std(x, axis=-1, keepdims=True), ops.all(x > 0, axis=1), ops.any(i, axis=1), ops.argmax(x, axis=-1),
         ops.argmin(ops.relu(x), axis=1, keepdims=True), ops.argmax(i, axis=1), ops.normalize(x),
+        ops.argmax(x), ops.argmin(i), ops.max(x > 0, axis=1), ops.min(x > -1, axis=-1, keepdims=True),
         ops.normalize(x, axis=1, epsilon=2.0), ops.softmax(x, axis=1), ops.log_softmax(x), ops.gelu(x),
         ops.gelu(x, approximate=False), ops.silu(x), ops.leaky_relu(x, 0.3), ops.elu(x, 0.5), ops.hard_silu(x),
         ops.sigmoid(x), ops.tanh(x), ops.relu6(x), ops.softplus(x), ops.softsign(x), ops.selu(x),
@@ -72,12 +75,12 @@ def test_data_and_keras_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "why, make",
     [
-        ("no tensor of numbers", lambda ops, x, y, i: ops.max(x > 0, axis=1)),
+        ("no tensor of numbers", lambda ops, x, y, i: ops.prod(x > 0, axis=1)),
         ("axis=None", lambda ops, x, y, i: ops.squeeze(ops.expand_dims(x, 1))),
-        ("a product of a vector", lambda ops, x, y, i: ops.matmul(x, np.ones(4, "float32"))),
-        ("the equation", lambda ops, x, y, i: ops.einsum("abc,adc", x, y)),
+        ("the equation", lambda ops, x, y, i: ops.einsum("...c,dc", x, y[:, 0])),
+        ("shift=", lambda ops, x, y, i: ops.roll(x, (1, 2), axis=1)),
         ("along the last dimension", lambda ops, x, y, i: x[:, :, :3] + np.arange(3, dtype="float32")[:, None]),
-        ("is no int", lambda ops, x, y, i: ops.argmax(x)),
+        ("axis=None, keepdims=True", lambda ops, x, y, i: ops.argmax(x, keepdims=True)),
         ("order=1", lambda ops, x, y, i: ops.normalize(x, order=1)),
         ("its class is none", lambda ops, x, y, i: ops.bincount(i)),
     ],

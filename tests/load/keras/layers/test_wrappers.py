@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tf_keras
 
+from fuseconv.load.keras import UnknownLayer, load
 from tests.keras_parity import branches, check_cases, check_data
 
 L = keras.layers
@@ -34,6 +35,25 @@ def test_a_layer_is_called_on_all_time_steps_at_once(tmp_path: Path) -> None:
         L.TimeDistributed(L.Flatten()),
     )  # fmt: skip
     check_cases({"distributed": lambda: model}, "distributed", tmp_path, formats=["keras"], most_more=2)
+
+
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_a_model_that_reads_no_mask_is_called_on_masked_steps(library: Any, tmp_path: Path) -> None:
+    layers, x = library.layers, library.Input((5, 3), name="x")
+    inner = library.Sequential([layers.Dense(4), library.Sequential([layers.Dropout(0.3), layers.Dense(2)])])
+    steps = np.array([[[1, 2, 3], [0, 0, 0], [4, 5, 6], [7, 8, 9], [0, 0, 0]]] * 3, np.float32)
+    made = layers.TimeDistributed(inner)(layers.Masking()(x))
+    check_data(library.Model(x, layers.LSTM(3)(made)), tmp_path, x=steps)
+
+
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_a_model_that_may_read_masks_is_refused_on_masked_steps(library: Any, tmp_path: Path) -> None:
+    layers, x = library.layers, library.Input((5, 4, 3), name="x")
+    pooled = library.Sequential([layers.Dense(4), layers.GlobalAveragePooling1D()])
+    masked = layers.TimeDistributed(layers.Masking() if library is tf_keras else pooled)(layers.Masking()(x))
+    library.Model(x, masked).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match="sees to masks itself"):
+        load(tmp_path / "model.keras")
 
 
 def test_both_directions_start_from_states_that_are_given(tmp_path: Path) -> None:
