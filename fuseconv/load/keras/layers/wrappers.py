@@ -77,7 +77,11 @@ def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
         k.refuse("its input has no features")
     inner = k.inner("layer", class_of(layer), config_of(layer))
     rest = [k.known(x, at) for at in range(2, len(shape))]
+    variables = k.model.module.variables
+    before = len(variables)
     made = inner.call([k.tf.reshaped(x, [-1, *rest])], {})
+    if len(variables) > before:
+        k.refuse("its layer is stateful: each step goes on from the one before")
     if not isinstance(made, Value):
         k.refuse("its layer returns several tensors")
     if k.mask(made) is not None or (mask is not None and _sees_to_masks(layer)):

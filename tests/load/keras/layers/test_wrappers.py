@@ -38,6 +38,15 @@ def test_a_layer_is_called_on_all_time_steps_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", [keras, tf_keras])
+def test_a_layer_that_keeps_states_between_steps_is_refused(library: Any, tmp_path: Path) -> None:
+    layers, x = library.layers, library.Input((4, 5, 3), batch_size=2)
+    for inner in (layers.LSTM(3, stateful=True), library.Sequential([layers.GRU(3, stateful=True)])):
+        library.Model(x, layers.TimeDistributed(inner)(x)).save(tmp_path / "model.keras")
+        with pytest.raises(UnknownLayer, match="each step goes on from the one before"):
+            load(tmp_path / "model.keras")
+
+
+@pytest.mark.parametrize("library", [keras, tf_keras])
 def test_a_model_that_reads_no_mask_is_called_on_masked_steps(library: Any, tmp_path: Path) -> None:
     layers, x = library.layers, library.Input((5, 3), name="x")
     inner = library.Sequential([layers.Dense(4), library.Sequential([layers.Dropout(0.3), layers.Dense(2)])])
