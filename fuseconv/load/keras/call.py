@@ -64,6 +64,8 @@ class Model:
         self.lost: dict[Value, Moment] = {}
         self.module = Module()
         self.depth = 0
+        # Whether calls are made at once, on all steps as parts of the batch, that Keras makes one step after the other.
+        self.at_once = False
 
     def mask_of(self, x: Any) -> Value | None:
         """Return the mask of a tensor; None if a layer that is called before has taken it away. Raises UnknownLayer if
@@ -159,6 +161,8 @@ class Object:
             _mapped(_require_no_half, [tensors, list(options.values())])
         self.calls += 1
         outputs = known.function(call, *tensors, **settings)
+        if self.model.at_once and self.class_name.startswith("ops>") and not _is_apart(known, tensors, outputs):
+            raise UnknownLayer("it may mix examples, and TimeDistributed calls it on those of one step after the other")
         # A list of None says nothing to a layer that does not read it; to one of attention, that it takes no masks.
         said = {key for key, value in options.items() if not _is_nothing(value)}
         passes = known.masks == PASS or (known.masks == PASS_IN_3 and self.model.keras3)
@@ -324,6 +328,12 @@ def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
     if len(tensors) > len(known.inputs) and not known.takes_any_number:
         raise UnknownLayer(f"it is called with {len(tensors)} inputs")
     return tensors, {key: value for key, value in options.items() if value is not None}
+
+
+def _is_apart(known: Layer, operands: Sequence[Any], result: Any) -> bool:
+    """Return whether a function makes each example of its result of the same one of its operands."""
+    tensors = [x for x in operands if isinstance(x, Value) and not x.is_const] + [result]
+    return known.pointwise and len({len(x.shape) if isinstance(x, Value) and x.shape else 0 for x in tensors}) == 1
 
 
 def _is_nothing(value: Any) -> bool:

@@ -37,7 +37,8 @@ class Layer:
     defaults of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of
     their values. fixed: values that keys have which the function does not name. masks: DROP, PASS, PASS_IN_3 or OWN.
     takes: FLOATS, ANY or AS_THEY_ARE. unread: keys that no result depends on, as in training only. half: whether
-    it may compute in 16 bits. quantized: whether its weights may be integers. inputs: the names of the layer's tensor
+    it may compute in 16 bits. quantized: whether its weights may be integers. pointwise: whether an element of its
+    result is made of those in its place, where operands have the result's rank. inputs: the names of the layer's tensor
     arguments; takes_any_number: whether it takes more than those."""
 
     name: str
@@ -49,6 +50,7 @@ class Layer:
     unread: frozenset[str]
     half: bool
     quantized: bool
+    pointwise: bool
     inputs: tuple[str, ...]
     takes_any_number: bool = False
 
@@ -78,7 +80,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def layer(
     *names: str, masks: str = DROP, takes: str = FLOATS, unread: Collection[str] = (), half: bool = False,
-    quantized: bool = False, **fixed: Any,
+    quantized: bool = False, pointwise: bool = False, **fixed: Any,
 ) -> Decorator:  # fmt: skip
     """Mark the decorated function as the meaning of layers of these classes. Nothing is registered: `fuse.Registry`
     collects the functions of plug-ins.
@@ -86,12 +88,13 @@ def layer(
     masks: what becomes of an input's mask. takes: whether tensors of other types than floats are refused, and floats
     cast. unread: keys that no result depends on, as in training only. half: whether the function is right for a layer
     that computes in 16 bits, as mixed policies have it; else such a layer is refused. quantized: the same for a layer
-    whose weights Keras has quantized. fixed: values of keys that the function does not name; the layer is refused if
-    they are others."""
+    whose weights Keras has quantized. pointwise: whether it makes each element of those in its place, so that
+    TimeDistributed may call it on all steps at once. fixed: values of keys that the function does not name; the layer
+    is refused if they are others."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
         function.keras_layers = {  # type: ignore[attr-defined]
-            name: _layer(name, function, masks, takes, fixed, unread, half, quantized) for name in names
+            name: _layer(name, function, masks, takes, fixed, unread, half, quantized, pointwise) for name in names
         }
         return function
 
@@ -114,13 +117,14 @@ def builtin(*names: str, **options: Any) -> Decorator:
 
 def _layer(
     name: str, function: Callable[..., Any], masks: str, takes: str, fixed: Mapping[str, Any], unread: Collection[str],
-    half: bool, quantized: bool,
+    half: bool, quantized: bool, pointwise: bool,
 ) -> Layer:  # fmt: skip
     parameters = list(inspect.signature(function).parameters.values())[1:]
     settings = {p.name: (p.default, _kind(name, p)) for p in parameters if p.kind is p.KEYWORD_ONLY}
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    return Layer(name, function, settings, fixed, masks, takes, frozenset(unread), half, quantized, inputs, several)
+    return Layer(name, function, settings, fixed, masks, takes, frozenset(unread), half, quantized, pointwise, inputs,
+                 several)  # fmt: skip
 
 
 def _kind(name: str, parameter: inspect.Parameter) -> str:

@@ -16,8 +16,8 @@ from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.registry import AS_THEY_ARE, builtin
 
 
-def operation(name: str, **fixed: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return builtin(f"ops>{name}", takes=AS_THEY_ARE, **fixed)
+def operation(name: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return builtin(f"ops>{name}", takes=AS_THEY_ARE, **options)
 
 
 def _binary(kind: str, dtype: types.DType | None = None) -> Callable[..., Value]:
@@ -78,15 +78,15 @@ _EXACT = frozenset({
 })  # fmt: skip
 
 for _name, _kind in _ARITHMETIC.items():
-    operation(_name, half=_name in _EXACT)(_binary(_kind))
+    operation(_name, half=_name in _EXACT, pointwise=True)(_binary(_kind))
 for _name in _COMPARED:
-    operation(_name, half=True)(_binary(_name, types.BOOL))
+    operation(_name, half=True, pointwise=True)(_binary(_name, types.BOOL))
 for _name in ("LogicalAnd", "LogicalOr"):
-    operation(_name)(_logical(_name))
+    operation(_name, pointwise=True)(_logical(_name))
 for _name, _kind in _FLOATS.items():
-    operation(_name, half=_name in _EXACT)(_unary(_kind))
+    operation(_name, half=_name in _EXACT, pointwise=True)(_unary(_kind))
 for _name, _kind in _NUMBERS.items():
-    operation(_name, half=_name in _EXACT)(_unary(_kind, tensors.numbers))
+    operation(_name, half=_name in _EXACT, pointwise=True)(_unary(_kind, tensors.numbers))
 for _name in ("Any", "All"):
     operation(_name)(_truth(_name))
 for _name in ("Max", "Min"):
@@ -97,7 +97,7 @@ operation("Sum")(_reduction("Sum", tensors.counted))
 operation("Prod", dtype=None)(_reduction("Prod"))
 operation("Mean")(_reduction("Mean", tensors.averaged))
 for _name in ("TrueDivide", "Divide"):
-    operation(_name, half=True)(lambda k, x1, x2: tensors.divided(k, x1, x2))
+    operation(_name, half=True, pointwise=True)(lambda k, x1, x2: tensors.divided(k, x1, x2))
 
 
 def _activated(name: str) -> Callable[..., Value]:
@@ -105,10 +105,10 @@ def _activated(name: str) -> Callable[..., Value]:
 
 
 for _name, _kind in _ACTIVATIONS.items():
-    operation(_name)(_activated(_kind))
+    operation(_name, pointwise=True)(_activated(_kind))
 
 
-@operation("Add", half=True)
+@operation("Add", half=True, pointwise=True)
 def add(k: Call, x1: Any, x2: Any) -> Value:
     a, b = tensors.operands(k, x1, x2)
     shape = k.shape(b)
@@ -120,23 +120,23 @@ def add(k: Call, x1: Any, x2: Any) -> Value:
     return tensors.binary(k, "AddV2", a, b)
 
 
-@operation("LogicalNot")
+@operation("LogicalNot", pointwise=True)
 def logical_not(k: Call, x: Value) -> Value:
     return k.tf.LogicalNot(tensors.cast(k, x, types.BOOL))
 
 
-@operation("Gelu")
+@operation("Gelu", pointwise=True)
 def gelu(k: Call, x: Value, *, approximate: bool = True) -> Value:
     x = tensors.floats(k, x)
     return activations.gelu_by_tanh(k, x) if approximate else activations.gelu(k, x)
 
 
-@operation("LeakyRelu")
+@operation("LeakyRelu", pointwise=True)
 def leaky_relu(k: Call, x: Value, *, negative_slope: float = 0.2) -> Value:
     return activations.leaky_relu(k, tensors.floats(k, x), negative_slope)
 
 
-@operation("Elu")
+@operation("Elu", pointwise=True)
 def elu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
     return activations.elu(k, tensors.floats(k, x), alpha=alpha)
 
@@ -189,19 +189,19 @@ def _extreme(k: Call, kind: str, x: Value, axis: int | None, keepdims: bool) -> 
     return tf.ExpandDims(made, axis) if keepdims else made
 
 
-@operation("Clip")
+@operation("Clip", pointwise=True)
 def clip(k: Call, x: Value, *, x_min: float, x_max: float) -> Value:
     if not x.dtype.is_float and not (isinstance(x_min, int) and isinstance(x_max, int)):
         k.refuse(f"x_min={x_min}, x_max={x_max} of {x.dtype}")
     return tensors.clipped(k, x, x_min, x_max)
 
 
-@operation("Where", half=True)
+@operation("Where", half=True, pointwise=True)
 def where(k: Call, condition: Any, x1: Any = None, x2: Any = None) -> Value:
     return tensors.chosen(k, condition, x1, x2)
 
 
-@operation("Cast", half=True)
+@operation("Cast", half=True, pointwise=True)
 def cast(k: Call, x: Value, *, dtype: str) -> Value:
     if dtype not in types.BY_NAME:
         k.refuse(f"dtype={dtype[:60]!r}")

@@ -46,4 +46,6 @@ def axes_of(k: Call, axis: Any, rank: int) -> list[int]:
     listed = [axis] if type(axis) is int else list(axis)
     if not listed or not all(type(item) is int and -rank <= item < rank for item in listed):
         k.refuse(f"axis={axis!r}")
+    if k.model.at_once and any(item % rank == 0 for item in listed):
+        k.refuse(f"axis={axis!r} is that of the batch, in TimeDistributed")
     return sorted({item % rank for item in listed})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.call import Call, Object, compute_type, quantization
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.recurrent import RECURRENT
 from fuseconv.load.keras.model import MODELS, class_of, config_of, flat
@@ -76,10 +76,14 @@ def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
     if len(shape) < 3:
         k.refuse("its input has no features")
     inner = k.inner("layer", class_of(layer), config_of(layer))
+    policy = inner.config.get("dtype")
+    heeded = not k.model.keras3 or inner.class_name in MODELS
+    if not heeded and (compute_type(policy) is not k.dtype or quantization(policy)):
+        k.refuse("its layer has another dtype, or quantized weights, which Keras 3 does not heed")
     rest = [k.known(x, at) for at in range(2, len(shape))]
     variables = k.model.module.variables
     before = len(variables)
-    made = inner.call([k.tf.reshaped(x, [-1, *rest])], {})
+    made = _called_at_once(k, inner, k.tf.reshaped(x, [-1, *rest]))
     if len(variables) > before:
         k.refuse("its layer is stateful: each step goes on from the one before")
     if not isinstance(made, Value):
@@ -90,6 +94,15 @@ def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
     result = k.tf.reshaped(made, [batch, time, *(k.known(made, at) for at in range(1, len(k.shape(made))))])
     k.set_mask(result, mask)
     return result
+
+
+def _called_at_once(k: Call, inner: Object, steps: Value) -> Any:
+    """Call a layer on the examples of all steps, as tf-keras does and Keras 3 does not, which may have to be told."""
+    outer, k.model.at_once = k.model.at_once, k.model.keras3
+    try:
+        return inner.call([steps], {})
+    finally:
+        k.model.at_once = outer
 
 
 def _sees_to_masks(data: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tf_keras
+from keras import ops
 
 from fuseconv.load.keras import UnknownLayer, load
 from tests.keras_parity import branches, check_cases, check_data
@@ -44,6 +45,47 @@ def test_a_layer_that_keeps_states_between_steps_is_refused(library: Any, tmp_pa
         library.Model(x, layers.TimeDistributed(inner)(x)).save(tmp_path / "model.keras")
         with pytest.raises(UnknownLayer, match="each step goes on from the one before"):
             load(tmp_path / "model.keras")
+
+
+MIXING = [
+    ("axis=0 is that of the batch", lambda x: x - ops.mean(x, axis=0, keepdims=True)),
+    ("may mix examples", lambda x: x - ops.mean(x)),
+    ("may mix examples", lambda x: ops.reshape(ops.transpose(x), (-1, 4))),
+    ("may mix examples", lambda x: ops.multiply(x, np.ones((2, 1, 4), np.float32))),
+    ("axis=-2 is that of the batch", L.Softmax(axis=-2)),
+]
+
+
+@pytest.mark.parametrize(("why", "function"), MIXING)
+def test_what_may_mix_examples_is_refused_on_the_steps_of_keras_3(why: str, function: Any, tmp_path: Path) -> None:
+    x, steps = keras.Input((4,)), keras.Input((5, 4))
+    keras.Model(steps, L.TimeDistributed(keras.Model(x, function(x)))(steps)).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match=why):
+        load(tmp_path / "model.keras")
+
+
+def test_functions_of_each_element_are_called_on_all_steps_at_once(tmp_path: Path) -> None:
+    x, steps = keras.Input((4,)), keras.Input((5, 4), name="x")
+    made = ops.where(x > 0, ops.gelu(L.Dense(4)(x) + 2.0 * x), ops.maximum(x, np.arange(4, dtype=np.float32)))
+    check_data(keras.Model(steps, L.TimeDistributed(keras.Model(x, made))(steps)), tmp_path, ["keras"])
+
+
+def test_tf_keras_itself_mixes_steps_and_examples(tmp_path: Path) -> None:
+    x, steps = tf_keras.Input((4,)), tf_keras.Input((5, 4), name="x")
+    inner = tf_keras.Model(x, tf_keras.layers.Softmax(axis=0)(x))
+    check_data(tf_keras.Model(steps, tf_keras.layers.TimeDistributed(inner)(steps)), tmp_path, ["keras"])
+
+
+@pytest.mark.parametrize("dtype", ["mixed_float16", "int8"])
+def test_a_layer_of_another_dtype_is_refused_as_keras_3_does_not_heed_it(dtype: str, tmp_path: Path) -> None:
+    steps = keras.Input((5, 4))
+    inner = L.Dense(3, dtype=dtype if dtype == "mixed_float16" else None)
+    model = keras.Model(steps, L.TimeDistributed(inner)(steps))
+    if dtype == "int8":
+        model.quantize(dtype)
+    model.save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match="another dtype, or quantized weights"):
+        load(tmp_path / "model.keras")
 
 
 @pytest.mark.parametrize("library", [keras, tf_keras])
