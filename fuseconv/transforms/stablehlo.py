@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuseconv.pass_manager import Context, Pipeline
 from fuseconv.transforms.tf.simplify_stablehlo import simplify_stablehlo
 from fuseconv.transforms.tf.sink_broadcasts import sink_broadcasts
+from fuseconv.transforms.tf.sink_repeats import sink_repeats
 from fuseconv.transforms.tf.sink_unit_dimensions import sink_unit_dimensions
 
 
@@ -13,5 +14,5 @@ def _has_stablehlo(context: Context) -> bool:
 
 
 PASSES: Pipeline = tuple(
-    item.when(_has_stablehlo) for item in (sink_broadcasts, simplify_stablehlo, sink_unit_dimensions)
+    item.when(_has_stablehlo) for item in (sink_broadcasts, sink_repeats, simplify_stablehlo, sink_unit_dimensions)
 )

@@ -49,6 +49,12 @@ def _maximum(op: Op, tf: TfBuilder) -> list[Value] | None:
     return _place(op, tf)
 
 
+def _relu(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Drop Relu of a variance, which may have been named after the maximum with 0 was."""
+    x = op.operands[0]
+    return None if x is None or not x.dtype.is_float or _squared(_operand_of(x, "tf.Mean")) is None else [x]
+
+
 def _minimum(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Drop the minimum with infinity; that of Relu and 6 is Relu6."""
     for x, bound in _either_way(op):
@@ -388,7 +394,8 @@ def _shaped(value: Value, op: Op) -> Value:
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BroadcastTo": _filled, "tf.Expm1": _elu_below_zero, "tf.LogicalAnd": _in_bounds, "tf.Maximum": _maximum,
-    "tf.Minimum": _minimum, "tf.Mul": _product, "tf.SelectV2": _elu, "tf.StridedSlice": _slice, "tf.Sub": _variance,
+    "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu,
+    "tf.SelectV2": _elu, "tf.StridedSlice": _slice, "tf.Sub": _variance,
     "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _element),
