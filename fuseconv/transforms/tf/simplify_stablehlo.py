@@ -11,9 +11,11 @@ from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.iota import counts_up
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
+from fuseconv.transforms.tf.batch_gathers import batch_gather
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 
 # Attributes of a slice without shrunk or new dimensions.
@@ -30,7 +32,7 @@ def simplify_stablehlo(module: Module) -> bool:
     shapes; dead ops stay. Returns whether anything changed."""
     changed = False
     for graph in module.graphs():
-        changed |= rewrite_ops(graph, _RULES.keys(), lambda op, out: _RULES[op.kind](op, TfBuilder(out, op)))
+        changed |= rewrite_ops(graph, _RULES.keys(), lambda op, out: _RULES[op.kind](op, TfBuilder(out, op)), True)
         changed |= keep_dimensions(graph)
     return changed
 
@@ -148,6 +150,16 @@ def _elu_below_zero(op: Op, tf: TfBuilder) -> list[Value] | None:
     if x is None or x.dtype is not types.FLOAT32 or not (_held_below_zero(x) or _clipped_at_zero(x)):
         return None
     return [_shaped(tf.Elu(x), op)]
+
+
+def _select(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Take 0, 1, 2, ... for what counts no element from the end; else name an exponential linear unit."""
+    condition, _, counted = op.operands
+    test = condition.op if condition is not None else None
+    if test is not None and test.kind == "tf.Less" and test.operands[0] is counted is not None and counts_up(counted):
+        negative = _scalar(test.operands[1]) == 0 and op.result.shape == counted.shape  # type: ignore[arg-type]
+        return [counted] if negative else None
+    return _elu(op, tf)
 
 
 def _elu(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -393,9 +405,9 @@ def _shaped(value: Value, op: Op) -> Value:
 
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
-    "tf.BroadcastTo": _filled, "tf.Expm1": _elu_below_zero, "tf.LogicalAnd": _in_bounds, "tf.Maximum": _maximum,
-    "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu,
-    "tf.SelectV2": _elu, "tf.StridedSlice": _slice, "tf.Sub": _variance,
+    "tf.BroadcastTo": _filled, "tf.Expm1": _elu_below_zero, "tf.GatherNd": batch_gather, "tf.LogicalAnd": _in_bounds,
+    "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
+    "tf.StridedSlice": _slice, "tf.Sub": _variance,
     "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _element),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -92,16 +92,13 @@ def _gathered(
     if not batch and not numbers.operand_batch:
         return _single(tf, x, where, numbers, kind, sizes, all_sizes)
     x, kind = _cut(tf, x, numbers, kind, sizes)
+    where, numbers = _moving_only(tf, where, numbers, start, kind, sizes)
     indexed = [*numbers.operand_batch, *numbers.index_map]
     moving = [axis for axis in numbers.index_map if sizes[axis] != 1]
     refuse_unless(all(sizes[axis] is not None for axis in moving), "the size of a slice is not known")
-    if len(numbers.index_map) == 1 and not moving and not numbers.operand_batch:
-        (axis,) = numbers.index_map
-        flat = tf.Squeeze(_clamped(tf, where, x, numbers, kind, sizes), squeeze_dims=[-1])
-        made = tf.add("GatherV2", [x, flat, tf.const(axis)], {}, x.dtype)
-        dims = [*range(axis), *(("batch", place) for place in range(len(batch))), *range(axis + 1, kind.rank)]
-        kept_one = axis not in numbers.left_out
-        return _placed(tf, made, dims, numbers, kind.rank, [axis] if kept_one else [])
+    if len(numbers.index_map) == 1 and not moving:
+        where = _clamped(tf, where, x, numbers, kind, sizes)
+        return _along_one(tf, x, tf.Squeeze(where, squeeze_dims=[-1]), numbers, kind.rank, batch)
     where = _clamped(tf, where, x, numbers, kind, sizes)
     where = with_offsets(tf, where, numbers, start, batch, moving, sizes)
     rest = [axis for axis in range(kind.rank) if axis not in indexed]
@@ -109,6 +106,37 @@ def _gathered(
     dims = [*(("batch", place) for place in range(len(batch))), *moving, *rest]
     ones = [axis for axis in numbers.kept(kind.rank) if axis in indexed and axis not in moving]
     return _placed(tf, made, dims, numbers, kind.rank, ones)
+
+
+def _moving_only(
+    tf: Scope, where: Value, numbers: Numbers, start: TensorType, kind: TensorType, sizes: Sequence[int | None]
+) -> tuple[Value, Numbers]:
+    """Return indices without the numbers for dimensions of which each slice has all: these are clamped to 0."""
+    kept = [
+        place for place, axis in enumerate(numbers.index_map)
+        if axis in numbers.left_out or sizes[axis] is None or sizes[axis] != kind.shape[axis]
+    ]  # fmt: skip
+    if len(kept) in (0, len(numbers.index_map)):
+        return where, numbers
+    rank, left = start.rank, replace(numbers, index_map=[numbers.index_map[place] for place in kept])
+    if kept[-1] - kept[0] >= len(kept):
+        return tf.add("GatherV2", [where, tf.const(kept), tf.const(rank - 1)], {}, where.dtype), left
+    return tf.Slice(where, [0] * (rank - 1) + kept[:1], [-1] * (rank - 1) + [len(kept)]), left
+
+
+def _along_one(tf: Scope, x: Value, where: Value, numbers: Numbers, rank: int, batch: list[int]) -> Value:
+    """Return the elements along one dimension that indices [batch...] say, for each place of an operand's batch."""
+    (axis,) = numbers.index_map
+    shared = [batch.index(place) for place in numbers.indices_batch]
+    places = [*shared, *(place for place in range(len(batch)) if place not in shared)]
+    order = [*numbers.operand_batch, *(other for other in range(rank) if other not in numbers.operand_batch)]
+    at, count = order.index(axis), len(shared)
+    attrs = {"batch_dims": count} if count else {}
+    operands = [transposed(tf, x, order), transposed(tf, where, places), tf.const(at)]
+    made = tf.add("GatherV2", operands, attrs, x.dtype)
+    indexed = [("batch", place) for place in places]
+    dims = [*indexed[:count], *order[count:at], *indexed[count:], *order[at + 1 :]]
+    return _placed(tf, made, dims, numbers, rank, [] if axis in numbers.left_out else [axis])
 
 
 def index_last(tf: Scope, indices: Value, numbers: Numbers, kind: TensorType) -> Value:
@@ -218,7 +246,7 @@ def _placed(
     slots: list[object] = [None] * len(dims)
     for place, axis in zip(numbers.window, kept):
         slots[place] = axis
-    batch = iter(dim for dim in dims if isinstance(dim, tuple))
+    batch = iter(sorted(dim for dim in dims if isinstance(dim, tuple)))
     slots = [next(batch) if slot is None else slot for slot in slots]
     return transposed(tf, made, [dims.index(slot) for slot in slots])
 
