@@ -193,5 +193,14 @@ def _along_last(op: Op, form: Form) -> Arranged | None:
     return Arranged([True]) if last and form.takes(op.result.shape) else None  # type: ignore[arg-type]
 
 
+@_rule("FULLY_CONNECTED")
+def _rows(op: Op, form: Form) -> Arranged | None:
+    """A product of each row, whatever dimensions the rows have."""
+    if not op.attrs.get("keep_num_dims") or op.operands[0].rank != op.result.rank:  # type: ignore[union-attr]
+        return None
+    found = _along_last(op, form)
+    return found and Arranged([True, *[None] * (len(op.operands) - 1)])
+
+
 def _constant(like: Value, array: np.ndarray) -> Value:
     return constant(np.ascontiguousarray(array), like.dtype, like.name)

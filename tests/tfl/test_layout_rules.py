@@ -33,3 +33,11 @@ def test_what_ops_are_in_a_form() -> None:
     assert found is None or found.operands
     assert arranged(op_of("%y: float32[2,3,4] = tfl.EXP(%x)"), Form((2, 0, 1))) is not None
     assert arranged(op_of("%y: float32[2,3,4] = tfl.SOFTMAX(%x)"), Form((2, 0, 1))) is None
+
+
+def test_a_product_of_rows_takes_them_in_any_dimensions() -> None:
+    weights = ", float32[1,4] [[1, 2, 3, 4]], _"
+    kept = op_of(f"%y: float32[2,3,1] = tfl.FULLY_CONNECTED(%x{weights}) {{'keep_num_dims': True}}")
+    assert arranged(kept, Form((0, None, 1, 2))).operands == [True, None, None]  # type: ignore[union-attr]
+    assert arranged(kept, Form((2, 0, 1))) is None
+    assert arranged(op_of(f"%y: float32[6,1] = tfl.FULLY_CONNECTED(%x{weights})"), Form((0, None, 1, 2))) is None

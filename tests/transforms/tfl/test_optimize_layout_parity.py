@@ -47,6 +47,14 @@ def test_gates_and_residuals():
     check(fn, SEQUENCE, ops=["RESHAPE", *2 * block, "RESHAPE"])
 
 
+def test_dense_layers_of_rows_between_convolutions():
+    ops = ["RESHAPE", "CONV_2D", "FULLY_CONNECTED", "CONV_2D", "RESHAPE"]
+    check(lambda x: conv1(tf.nn.relu(tf.linalg.matmul(conv1(x), W2[0, 0]) + B)), SEQUENCE, ops=ops)
+    # Of channels that come first, each row of the product is another.
+    w = draw(6, 3)
+    check(lambda x: tf.linalg.matmul(conv2(x), w), PLANES, ops=["TRANSPOSE", "CONV_2D", "TRANSPOSE", "FULLY_CONNECTED"])
+
+
 def test_keras_layers():
     import keras
 
