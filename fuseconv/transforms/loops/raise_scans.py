@@ -16,6 +16,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import ADDS, RESHAPES, SELECTS
+from fuseconv.transforms.loops.last_rows import read_last_row
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 
 _SLICE, _UPDATE = "tf.XlaDynamicSlice", "tf.XlaDynamicUpdateSlice"
@@ -183,10 +184,19 @@ class _Scan:
             return False
         if self.form.course(found[1])[1] not in (1, -1):  # type: ignore[index]
             return False
-        self.to_list(variable, made, found[1], shape)
-        return True
+        return self.is_last_row(variable, update, found[1]) or self.to_list(variable, made, found[1], shape)
 
-    def to_list(self, variable: int, update: Op, index: Value, shape: tuple) -> None:
+    def is_last_row(self, variable: int, row: Value, index: Value) -> bool:
+        """Let what reads only the row that the last step writes read the state that it is; return whether all do."""
+        source = row.op.operands[0] if row.op is not None and row.op.kind in RESHAPES else row
+        state = next((i for i, made in enumerate(self.body.outputs) if made is source and i != variable), None)
+        if state is None or source is None or source.shape != self.body.inputs[variable].shape[1:]:  # type: ignore[index]
+            return False
+        (least, largest), (_, step) = self.places(index), self.form.course(index)  # type: ignore[misc]
+        last = largest if step > 0 else least
+        return read_last_row(self.op, self.graph, self.op.results[variable], self.op.results[state], last)
+
+    def to_list(self, variable: int, update: Op, index: Value, shape: tuple) -> bool:
         dtype, steps = update.result.dtype, self.steps
         element = [size if isinstance(size, int) else -1 for size in shape[1:]]
         position = self.graph.ops.index(self.op)
@@ -207,6 +217,7 @@ class _Scan:
         self.write(update, index, shape)
         for value in (result, self.body.inputs[variable], self.form.cond.inputs[variable]):
             value.dtype, value.shape, value.content = types.VARIANT, None, None
+        return True
 
     def write(self, update: Op, index: Value, shape: tuple) -> None:
         """Let the body write a row to its list."""
