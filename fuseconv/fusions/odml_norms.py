@@ -124,12 +124,14 @@ def group_norm(
 ) -> Term:
     rows = tfl.RESHAPE(x, ..., name="rows")
     _, centered, variance = _moments(tfl, rows, axes, more_axes)
-    norm = _scaled(tfl, centered, tfl.ADD(variance, epsilon))
-    inner = tfl.MUL(norm, gamma) | norm
+    total = tfl.ADD(variance, epsilon)
+    norm = _scaled(tfl, centered, total)
+    inner = tfl.MUL(norm, gamma) | tfl.MUL(centered, tfl.MUL(tfl.RSQRT(total), gamma)) | norm
     whole = tfl.RESHAPE(tfl.ADD(inner, beta, name="last"), ...) | tfl.RESHAPE(inner, ...)
     back = tfl.RESHAPE(norm, ...)
     affine = tfl.DEPTHWISE_CONV_2D(back, gamma, beta, name="last")
-    return tfl.ADD(tfl.MUL(back, gamma), beta, name="last") | affine | whole
+    shifted = tfl.ADD(tfl.MUL(back, gamma) | tfl.RESHAPE(inner, ...), beta, name="last")
+    return shifted | affine | whole
 
 
 def check_groups(m: Match) -> None:

@@ -14,6 +14,7 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK
 from fuseconv.tfl.type_inference import broadcast
 
 _OTHER_NORM = "the batch norm does not normalize each row of the data, as Keras 2's LayerNormalization has it"
@@ -34,12 +35,22 @@ def check(m: Match) -> None:
         m.require(None not in (m.x.shape, m.variance.shape, m.gamma.shape), "a rank is not known")
         factor = broadcast(m.variance.shape, m.gamma.shape)
         m.require(
-            factor == m.x.shape,
+            factor == m.x.shape or _is_centered(m),
             "scale and variance are smaller than the data, so that x * factor + term is cheaper as it is",
         )
 
 
+def _is_centered(m: Match) -> bool:
+    """Return whether x - mean is computed in any case: kernels square a difference of up to so many dimensions."""
+    squared = any(op.kind == "tf.SquaredDifference" and m.mean in op.operands for op in m.x.uses)
+    # Later passes drop dimensions of size 1.
+    return squared and sum(size != 1 for size in m.x.shape) > BROADCAST_RANK["SQUARED_DIFFERENCE"]
+
+
 def rewrite(tfl: Builder, m: Match) -> Value:
+    if m.gamma is not None and broadcast(m.variance.shape, m.gamma.shape) != m.x.shape:
+        y = tfl.mul(tfl.sub(m.x, m.mean), tfl.mul(tfl.rsqrt(m.variance), m.gamma))
+        return y if m.beta is None else tfl.add(y, m.beta)
     y = tfl.mul(tfl.sub(m.x, m.mean), tfl.rsqrt(m.variance))
     y = y if m.gamma is None else tfl.mul(y, m.gamma)
     return y if m.beta is None else tfl.add(y, m.beta)

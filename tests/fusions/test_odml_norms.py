@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 from fuseconv.inspecting import describe
 from fuseconv.testing import Converted, check
+from tests.load.stablehlo.modules import check_case
 
 RNG = np.random.default_rng(7)
 GAMMA, BETA = (RNG.uniform(0.5, 2, 12).astype(np.float32) for _ in range(2))
@@ -91,6 +93,11 @@ def test_group_norms(form: Any, activated: bool) -> None:
     assert converted.ops[: 1 + activated] == COMPOSITE + ["RELU"] * activated
     told = {"num_groups": 4, "epsilon": pytest.approx(1e-3), "channel_axis": 3}
     assert composites(converted) == [("odml.group_norm", told)]
+
+
+@pytest.mark.parametrize("name", ["unet", "unet_dynamic"])
+def test_group_norms_of_flax(name: str, tmp_path: Path) -> None:
+    assert check_case(f"models/{name}", tmp_path, composites=["odml.group_norm"])["STABLEHLO_COMPOSITE"] == 2
 
 
 def one_group(x: Any) -> Any:

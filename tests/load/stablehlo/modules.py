@@ -7,7 +7,7 @@ import io
 import tarfile
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,12 +49,12 @@ def names(group: str) -> list[str]:
     return [name for name in cases() if name.startswith(f"{group}/")]
 
 
-def check_case(name: str, folder: Path, atol: float = 1e-5) -> Counter[str]:
+def check_case(name: str, folder: Path, atol: float = 1e-5, **options: Any) -> Counter[str]:
     """Convert a case, run the file twice and compare with JAX; return how many ops of each type the file has."""
     case = cases()[name]
     path = folder / "module.mlirbc"
     path.write_bytes(case.data)
-    conversion = fuseconv.convert(path)
+    conversion = fuseconv.convert(path, **options)
     file = TFLiteFile(conversion.data or b"")
     feed = {f"args_{index}": array for index, array in enumerate(case.numbered("in"))}
     feed = {name: feed[name] for name in file.inputs("serving_default")}
