@@ -130,9 +130,9 @@ def arranged(op: Op, form: Form) -> Arranged | None:
     rule = _RULES.get(op.type)
     if rule is None or op.dialect != "tfl" or len(op.results) != 1 or op.result.content is not None:
         return None
-    values = [*op.results, *(value for value in op.operands if value is not None)]
-    if any(v.shape is None or v.variable or v.quantization is not None for v in values):
-        return None
+    for value in (*op.results, *op.operands):
+        if value is not None and (value.shape is None or value.variable or value.quantization is not None):
+            return None
     return rule(op, form) if op.operands[0] is not None else None
 
 

@@ -114,8 +114,12 @@ def _shrunk(value: Value) -> Value:
     # As bits: 0.0 and -0.0 are two numbers here, and NaN is one.
     small = data.view(f"V{data.itemsize}")
     for axis, size in enumerate(data.shape):
-        first = small[(slice(None),) * axis + (slice(0, 1),)]
-        if size > 1 and np.array_equal(small, np.broadcast_to(first, small.shape)):
+        ahead = (slice(None),) * axis
+        # Most that differ do so in the first two elements.
+        if size < 2 or small[(*ahead, 0)].item(0) != small[(*ahead, 1)].item(0):
+            continue
+        first = small[(*ahead, slice(0, 1))]
+        if np.array_equal(small, np.broadcast_to(first, small.shape)):
             small = first
     while small.ndim and small.shape[0] == 1:
         small = small[0]
