@@ -14,7 +14,7 @@ from fuseconv.collector import collector_paused
 
 if TYPE_CHECKING:
     from fuseconv.api import Conversion, convert, quantize_file
-    from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
+    from fuseconv.errors import DefectError, FuseconvError, InputError, UnsupportedError, VerificationError
     from fuseconv.inspecting import inspect
     from fuseconv.options import Options
     from fuseconv.verifying import verify
@@ -23,13 +23,13 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Conversion": "api", "convert": "api", "quantize_file": "api",
-    "FuseconvError": "errors", "InputError": "errors", "UnsupportedError": "errors", "VerificationError": "errors",
-    "Options": "options", "inspect": "inspecting", "verify": "verifying",
+    "DefectError": "errors", "FuseconvError": "errors", "InputError": "errors", "UnsupportedError": "errors",
+    "VerificationError": "errors", "Options": "options", "inspect": "inspecting", "verify": "verifying",
 }  # fmt: skip
 
 __all__ = [
-    "Conversion", "FuseconvError", "InputError", "Options", "UnsupportedError", "VerificationError", "__version__",
-    "convert", "inspect", "quantize_file", "verify",
+    "Conversion", "DefectError", "FuseconvError", "InputError", "Options", "UnsupportedError", "VerificationError",
+    "__version__", "convert", "inspect", "quantize_file", "verify",
 ]  # fmt: skip
 
 

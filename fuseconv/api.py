@@ -13,6 +13,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fuseconv.arguments import checked_arguments
 from fuseconv.collector import collector_paused
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, needing_packages
 from fuseconv.fuse.body_check import BodyCheck
@@ -33,7 +34,7 @@ from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
 from fuseconv.load.stablehlo.exported import on_disk
 from fuseconv.lower.engine.custom import CustomOps
-from fuseconv.options import Options, QuantizeOptions, named_arguments
+from fuseconv.options import Options, QuantizeOptions
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
 from fuseconv.quantize import MEASURED, QUANTIZATIONS
@@ -87,7 +88,7 @@ class Conversion:
         return f"<p>{escape(repr(self)[1:-1])}</p>{table}" + (f"<ul>{warnings}</ul>" if warnings else "")
 
 
-@named_arguments
+@checked_arguments
 def convert(
     model: Any,
     out: str | os.PathLike | None = None,
@@ -223,7 +224,7 @@ def _choose_fusions(options: Options, registry: Registry, target: Target | None,
     return [fusion for fusion in fusions if fusion.emits not in without]
 
 
-@named_arguments
+@checked_arguments
 def quantize_file(
     file: str | os.PathLike,
     out: str | os.PathLike | None = None,

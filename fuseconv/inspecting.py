@@ -3,7 +3,7 @@
 `inspect` returns a dict that `json.dumps` takes:
 
     schema_version   1; it grows when a key changes its meaning or goes
-    file             path, size (bytes), version (of TFLite's schema), description
+    file             path (None of bytes), size (bytes), version (of TFLite's schema), description
     metadata         [{name, size, text}]: text is None unless the bytes are printable
     model_metadata   None, or what TFLITE_METADATA says (`load/tflite/model_metadata.py`)
     files            [{name, size}]: those that go with the model, in the zip behind it
@@ -43,6 +43,7 @@ from typing import Any
 import numpy as np
 from flatbuffers import flexbuffers
 
+from fuseconv.arguments import checked_arguments
 from fuseconv.errors import InputError
 from fuseconv.files import map_file
 from fuseconv.ir.types import BY_NAME
@@ -64,16 +65,31 @@ _COMPOSITE_ATTRIBUTES = "composite_attributes"
 _DAMAGE = (struct.error, LookupError, ValueError, TypeError, OverflowError, RecursionError)
 
 
-def inspect(path: str | os.PathLike[str], target: Target | None = None) -> dict[str, Any]:
-    """Describe a .tflite file, whoever made it; see the module for the keys. target: by whose rules it is checked.
+@checked_arguments
+def inspect(file: str | os.PathLike | bytes, target: str | Target | None = None) -> dict[str, Any]:
+    """Describe a .tflite file, whoever made it; see the module for the keys.
 
-    Raises InputError if it cannot be read, is no TFLite model, or is damaged."""
-    contents = map_file(path)
-    description = describe(contents, os.fspath(path))
-    description["file"]["path"] = str(Path(path))
+    file: its path, or its bytes. target: by whose rules it is checked, one of fuseconv's own by its name.
+    Raises InputError if the file cannot be read, is no TFLite model, or is damaged."""
+    contents = file if isinstance(file, bytes) else map_file(file)
+    description = describe(contents, "the file" if isinstance(file, bytes) else os.fspath(file))
+    description["file"]["path"] = None if isinstance(file, bytes) else str(Path(file))
+    if isinstance(target, str):
+        from fuseconv.targets.builtin import builtin_targets, named_target  # tables that few callers need
+
+        target = named_target(target, builtin_targets())
     if target is not None:
         description["target"] = check(description, target, _constants(contents))
     return description
+
+
+def _mapped(path: str | os.PathLike) -> bytes | mmap.mmap:
+    try:
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
 
 
 def check_contents(contents: bytes | mmap.mmap, name: str, target: Target) -> dict[str, Any]:

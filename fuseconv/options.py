@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fuseconv.errors import InputError, suggestion
+from fuseconv.errors import InputError
 from fuseconv.fuse.numeric_check import MODES as CHECK_MODES
 from fuseconv.ir.budget import Budget, parse_size
 from fuseconv.load import KERAS_LOADERS
@@ -25,42 +23,6 @@ from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
 
 if TYPE_CHECKING:
     from fuseconv.quantize.samples import Sample, Samples
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-# What the command line calls arguments that take several, and what has another place in Python.
-_ALIASES = {
-    "signature": "signatures", "input_shape": "input_shapes", "plugin": "plugins", "custom_op": "custom_ops",
-    "output": "out",
-}  # fmt: skip
-_ELSEWHERE = {
-    "verify": "call fuseconv.verify(model, file)", "report": "the result has a report",
-    "report_path": "the result has a report", "strict": "look at report.target",
-}
-
-
-def named_arguments(function: _Function) -> _Function:
-    """Let a function take arguments by the names of the command line, too, and say what was meant by others: Python
-    knows of no names that are alike.
-
-    Raises InputError for a name that is none, and for one that is given twice."""
-    known = inspect.signature(function).parameters
-
-    @functools.wraps(function)
-    def called(*args: Any, **given: Any) -> Any:
-        named: dict[str, Any] = {}
-        for name, value in given.items():
-            own = name if name in known else _ALIASES.get(name, name)
-            if own not in known:
-                help = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else suggestion(name, known)
-                raise InputError(f"{function.__name__} has no argument {name}{help}")
-            if own in named:
-                raise InputError(f"{function.__name__} gets {own} twice, by that name and another")
-            is_one = own != name and own in _LISTS and isinstance(value, (str, os.PathLike))
-            named[own] = [value] if is_one else () if value is None and own in _LISTS else value
-        return function(*args, **named)
-
-    return called  # type: ignore[return-value]
-
 
 _Self = TypeVar("_Self", bound="QuantizeOptions")
 
@@ -124,16 +86,13 @@ class QuantizeOptions:
         return cls(**{field.name: given[field.name] for field in fields(cls)})
 
     def check(self) -> None:
-        """Refuse one text in place of a list, which would be taken letter by letter, and values that are no choice."""
-        for name in _LISTS:
-            value = getattr(self, name, ())
-            if isinstance(value, (str, bytes, os.PathLike)):
-                raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
-            if not isinstance(value, Iterable):
-                raise InputError(f"{name} takes a list, not {value!r}")
+        """Refuse values that are no choice, and numbers that are too small."""
+        if self.calibration_samples is not None and self.calibration_samples < 1:
+            raise InputError(f"calibration_samples is 1 or more, not {self.calibration_samples}")
         for name, choices in _CHOICES.items():
-            if getattr(self, name, choices[0]) not in choices:
-                raise InputError(f"{name} is one of {', '.join(map(str, choices))}, not {getattr(self, name)!r}")
+            value = getattr(self, name, choices[0])
+            if not isinstance(value, (str, type(None))) or value not in choices:
+                raise InputError(f"{name} is one of {', '.join(map(str, choices))}, not {value!r}")
 
     @property
     def compares(self) -> bool:
@@ -235,10 +194,6 @@ class Options(QuantizeOptions):
         return self if target.on_cpu or self.batch_size is not None else replace(self, batch_size=1)
 
 
-_LISTS = (
-    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "composites", "custom_ops", "no_quantize",
-    "quantize_only", "print_ir_before", "print_ir_after",
-)  # fmt: skip
 _CHOICES: dict[str, tuple] = {
     "verify_fusions": CHECK_MODES, "rnn": RNN_MODES, "rnn_state": STATE_MODES, "quantize": (None, *QUANTIZATIONS),
     "keras_loader": KERAS_LOADERS,

@@ -245,6 +245,8 @@ def _fit(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
 def load_data(data: str | os.PathLike | Arrays | None) -> Arrays | None:
     if data is None or isinstance(data, Mapping):
         return None if data is None else {name: np.asarray(array) for name, array in data.items()}
+    if not isinstance(data, (str, os.PathLike)):
+        raise InputError(f"data is an .npz file, or a dict of arrays by the names of inputs, not {type(data).__name__}")
     return read_npz(data, "the data")
 
 

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from fuseconv.api import convert
+from fuseconv.arguments import checked_arguments
 from fuseconv.cut_original import cut_by_loader, cut_function
 from fuseconv.errors import FuseconvError, InputError, VerificationError, needing_packages
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.input_shapes import ONLY, InputShape, named, read_shapes
 from fuseconv.load.live import Source, model_name, opened
-from fuseconv.options import named_arguments
 from fuseconv.quantize import TOLERANCES
 from fuseconv.report.tables import show_verification, text
 from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions, renamed_function
@@ -208,7 +208,7 @@ def compare(
     return absolute, finite_relative, ""
 
 
-@named_arguments
+@checked_arguments
 def verify(
     model: Any,
     tflite: str | os.PathLike | bytes,
@@ -223,7 +223,7 @@ def verify(
     rename: Mapping[str, str] | None = None,
     input_shapes: Mapping[str, Sequence[int | None]] | str | Sequence[str | int | None] | None = None,
     batch_size: int | None = None,
-    plugins: Sequence[str] = (),
+    plugins: Sequence[str | os.PathLike] = (),
     trust_model: bool = False,
     follow_links: bool = False,
     seed: int = 0,
@@ -246,19 +246,18 @@ def verify(
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
     """
-    _check_numbers(batch_size, atol, rtol or 0.0)
+    _check_numbers(batch_size, atol, rtol or 0.0, seed)
+    given, shapes = load_data(data), read_shapes(input_shapes)
     file = TFLiteFile(tflite)
     if rtol is None:
         rtol = TOLERANCES[file.form] if file.form else RTOL
     reading: dict[str, Any] = {"tags": tags, "trust_model": trust_model, "follow_links": follow_links}
     cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
-    shapes = read_shapes(input_shapes or {})
     sizes: dict[str, Any] = {"input_shapes": shapes, "batch_size": batch_size}
     result = Verification(model_name(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
     with needing_packages("to run this model"), opened(model) as source:
         names = _signature_names(file, signatures)
         originals = _originals(source, file, names, reading, cutting, plugins)
-        given = load_data(data)
         if given is not None and not signatures:
             names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
         _check_input_names(file, names, shapes)
@@ -287,7 +286,7 @@ def _check_input_names(file: TFLiteFile, signatures: Iterable[str], given: Itera
 
 def _originals(
     source: Source, file: TFLiteFile, names: Sequence[str], reading: dict[str, Any], cutting: dict[str, Any],
-    plugins: Sequence[str],
+    plugins: Sequence[str | os.PathLike],
 ) -> dict[str, Function]:  # fmt: skip
     """Return the original of each signature, with the names that the file has."""
     reading = reading | {"custom_objects": load_registry(plugins).custom_objects if plugins else None}
@@ -308,8 +307,10 @@ def _floats(model: Source, options: dict[str, Any]) -> bytes:
     return data
 
 
-def _check_numbers(batch_size: int | None, atol: float, rtol: float) -> None:
-    """Raise InputError for a batch size or a tolerance that is none."""
+def _check_numbers(batch_size: int | None, atol: float, rtol: float, seed: int) -> None:
+    """Raise InputError for a batch size, a tolerance or a seed that is none."""
+    if seed < 0:
+        raise InputError(f"a seed is 0 or more, not {seed}")
     if batch_size is not None and batch_size < 1:
         raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
     for option, tolerance in (("atol", atol), ("rtol", rtol)):

@@ -32,7 +32,7 @@ LAYERS = [
     {"tfl"},
     {"ir"},
     {"npz"},
-    {"collector", "files", "input_shapes", "process"},
+    {"arguments", "collector", "files", "input_shapes", "process"},
     {"errors"},
 ]
 STAGES = {

@@ -116,22 +116,18 @@ class Registry:
 
     def targets(self) -> OpTable[Target]:
         """Return all targets by their names. Raises InputError for a name that two modules claim."""
-        from fuseconv.targets.builtin import MODULES  # tables that most conversions do without
+        from fuseconv.targets.builtin import builtin_targets  # tables that most conversions do without
 
-        targets: OpTable[Target] = OpTable()
-        for module in MODULES:
-            for target in module.TARGETS:
-                targets.claim(target.name, target, module.__name__)
+        targets = builtin_targets()
         for name, target in self._targets.items():
             targets.claim(name, target, self._targets.owners[name])
         return targets
 
     def target(self, name: str) -> Target:
         """Return the target of this name. Raises InputError, which names them all, if there is none."""
-        targets = self.targets()
-        if name not in targets:
-            raise InputError(f"no target is called {name}{suggestion(name, targets)}; there are {', '.join(targets)}")
-        return targets[name]
+        from fuseconv.targets.builtin import named_target
+
+        return named_target(name, self.targets())
 
     @property
     def fusions(self) -> list[Fusion]:

@@ -66,7 +66,7 @@ class ModelMetadata:
         labels: dict[str, _Labels] = {}
         numbers: dict[str, dict[str, np.ndarray]] = {name: {} for name in _NUMBERS}
         for entry, value in given.items():
-            key, _, tensor = entry.partition(":")
+            key, _, tensor = str(entry).partition(":")
             if key in _TEXTS and not tensor:
                 texts[key] = str(value)
             elif key in _LABELS:
@@ -126,6 +126,8 @@ def append_files(out: BinaryIO, files: Mapping[str, bytes]) -> None:
 
 
 def _read_labels(path: Any, type: int) -> _Labels:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"labels stand in a file, one a line: give its path, not {path!r}")
     told = os.fspath(path)
     try:
         with open_file(told) as file:
