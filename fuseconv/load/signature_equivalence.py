@@ -6,7 +6,7 @@ and a wrapper function of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fuseconv.load.annotation import KEYS, annotation
@@ -36,6 +36,12 @@ class SignatureComparison:
         functions: dict[_Pair, None] = {}
         outputs = ((a.outputs[key].name, b.outputs[key].name) for key in a.outputs)
         return self._main_graph(outputs, fed, functions) and self._functions(functions)
+
+    def same_nodes(self, ours: Sequence[Any], theirs: Sequence[Any], renamed: Mapping[str, str]) -> bool:
+        """Return whether two graphs have equivalent nodes of the same names in the same order, as two traces of one
+        function have. renamed: those of our nodes that have other names, and these."""
+        functions: dict[_Pair, None] = {}
+        return self._node_lists(ours, theirs, functions, renamed) and self._functions(functions)
 
     def _main_graph(self, outputs: Iterable[_Pair], fed: dict[str, str], functions: dict[_Pair, None]) -> bool:
         fed_too, known = set(fed.values()), self.nodes.by_name
@@ -88,12 +94,18 @@ class SignatureComparison:
             and dict(f.control_ret) == dict(g.control_ret)
             and _says(f) == _says(g)
             and _shapes(f) == _shapes(g)
-            and len(f.node_def) == len(g.node_def)
         ):
             return False
-        pairs = zip(f.node_def, g.node_def, strict=True)
-        return f.node_def == g.node_def or all(
-            p.name == q.name and p.input == q.input and self._node(p, q, pending) for p, q in pairs
+        return f.node_def == g.node_def or self._node_lists(f.node_def, g.node_def, pending, {})
+
+    def _node_lists(
+        self, ours: Sequence[Any], theirs: Sequence[Any], functions: dict[_Pair, None], renamed: Mapping[str, str]
+    ) -> bool:
+        return len(ours) == len(theirs) and all(
+            renamed.get(p.name, p.name) == q.name
+            and [renamed.get(ref, ref) for ref in p.input] == q.input
+            and self._node(p, q, functions)
+            for p, q in zip(ours, theirs)
         )
 
     def _node(self, p: Any, q: Any, functions: dict[_Pair, None]) -> bool:

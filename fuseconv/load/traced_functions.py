@@ -7,7 +7,7 @@ the graph of a SavedModel, and holds what it holds at this moment.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from fuseconv.load import attrs, protos
 from fuseconv.load.graph_importer import Importer, symbolic
 from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs, is_custom
+from fuseconv.load.signature_equivalence import SignatureComparison
 from fuseconv.load.unique_names import unique
 from fuseconv.process import native_logs_muted
 
@@ -98,34 +99,57 @@ def size(functions: Mapping[str, Traced]) -> int:
 def load(functions: Mapping[str, Traced]) -> Module:
     """Return the module of functions, each the signature of this name. Raises InputError for what TFLite cannot hold,
     such as a dataset that a function captures."""
-    importer = _Functions(functions)
+    library = {proto.signature.name: proto for item in functions.values() for proto in item.graph_def.library.function}
+    comparison = SignatureComparison(Nodes(()), library)
+    distinct: list[tuple[Traced, list[str]]] = []
     for name, item in functions.items():
-        importer.add(name, item)
+        names = next((names for known, names in distinct if _same(known, item, comparison)), None)
+        if names is None:
+            distinct.append((item, [name]))
+        else:
+            names.append(name)
+    importer = _Functions([item for item, _ in distinct])
+    for item, names in distinct:
+        importer.add(names, item)
     return importer.finish()
+
+
+def _same(one: Traced, other: Traced, comparison: SignatureComparison) -> bool:
+    """Return whether two functions have the same names for what they take and return, and compute the same."""
+    if (one.inputs, one.outputs) != (other.inputs, other.outputs):
+        return False
+    f, g = one.function, other.function
+    if f is g:
+        return True
+    if [id(capture) for capture in f.captured_inputs] != [id(capture) for capture in g.captured_inputs]:
+        return False
+    # What is captured has a number for its name, which is another one in each trace.
+    renamed = {p.op.name: q.op.name for p, q in zip(f.inputs, g.inputs, strict=True)}
+    return _ends(f, renamed) == _ends(g, {}) and comparison.same_nodes(
+        one.graph_def.node, other.graph_def.node, renamed
+    )
+
+
+def _ends(function: Any, renamed: Mapping[str, str]) -> tuple[list[tuple[str, int]], list[str]]:
+    """Return the tensors that a function returns and the ops that it runs besides, by names of nodes."""
+    returned = [(renamed.get(tensor.op.name, tensor.op.name), tensor.value_index) for tensor in function.outputs]
+    return returned, [op.name for op in function.graph.control_outputs]
 
 
 class _Functions:
     """Import functions into one module; `names` are those of variables and tables, by the identity of their handles."""
 
-    def __init__(self, functions: Mapping[str, Traced]) -> None:
-        distinct = {id(item.function): item for item in functions.values()}.values()
+    def __init__(self, distinct: Sequence[Traced]) -> None:
         # Each graph has names of its own.
         self.prefixed = len(distinct) > 1
         library = itertools.chain.from_iterable(item.graph_def.library.function for item in distinct)
         self.importer = Importer(library, OpDefs(_op_list(distinct)))
         self.module = Module()
         self.names: dict[int, str] = {}
-        self._signatures: dict[int, tuple[Traced, Signature]] = {}
 
-    def add(self, name: str, item: Traced) -> None:
-        """Add a function as the signature of this name."""
-        same, signature = self._signatures.get(id(item.function), (None, None))
-        if same is not None and signature is not None and (same.inputs, same.outputs) == (item.inputs, item.outputs):
-            signature.names.append(name)
-            return
-        signature = self._signature(name, item)
-        self._signatures[id(item.function)] = item, signature
-        self.module.signatures.append(signature)
+    def add(self, names: list[str], item: Traced) -> None:
+        """Add a function as the signature of these names."""
+        self.module.signatures.append(self._signature(names, item))
 
     def finish(self) -> Module:
         """Build the functions that the signatures call, and return the module."""
@@ -134,8 +158,8 @@ class _Functions:
         self.module.attributes = self.importer.op_defs.attributes
         return self.module
 
-    def _signature(self, name: str, item: Traced) -> Signature:
-        function = item.function
+    def _signature(self, names: list[str], item: Traced) -> Signature:
+        function, name = item.function, names[0]
         prefix = f"{name}/" if self.prefixed else ""
         nodes = Nodes(_with_prefix(item.graph_def.node, prefix))
         arguments = function.inputs[: len(item.inputs)]
@@ -149,7 +173,7 @@ class _Functions:
         run = [prefix + op.name for op in function.graph.control_outputs]
         graph_name = f"{name} (signature)" if name in self.importer.library else name
         graph = self.importer.build_graph(graph_name, nodes, inputs, outputs, run)
-        return Signature([name], graph, list(item.inputs), list(item.outputs))
+        return Signature(names, graph, list(item.inputs), list(item.outputs))
 
     def _bind(self, function: Any, captures: Iterable[tuple[Any, Any]], prefix: str, nodes: Nodes) -> None:
         """Turn the node of each (placeholder, captured tensor) into the node of a saved graph: a variable, table or

@@ -180,6 +180,16 @@ def test_a_loaded_model_is_what_its_directory_is(tmp_path: Path) -> None:
     assert verify(path, conversion.data or b"").passed
 
 
+def test_a_loaded_export_of_keras_holds_its_layers_once(tmp_path: Path) -> None:
+    """Keras writes its function twice, as "serve" and "serving_default"."""
+    import keras
+
+    keras.Sequential([keras.Input((5, 3)), keras.layers.LSTM(4)]).export(str(tmp_path / "m"), verbose=False)
+    report = fuseconv.convert(tf.saved_model.load(str(tmp_path / "m"))).report
+    assert [signature.names for signature in report.signatures] == [("serving_default", "serve")]
+    assert [op.type for op in report.emitted].count("UNIDIRECTIONAL_SEQUENCE_LSTM") == 1
+
+
 def test_a_frozen_graph_with_names() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.compat.v1.placeholder(tf.float32, [None, 5], "x")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from fuseconv.errors import InputError
-from fuseconv.load.traced_functions import load, size, traced
+from fuseconv.load.traced_functions import Traced, load, size, traced
 
 SPEC = tf.TensorSpec([None, 2], name="x")
 
@@ -48,6 +50,34 @@ def test_functions_of_one_module_share_variables_and_no_node() -> None:
     }  # fmt: skip
     names = [op.name for signature in module.signatures for op in signature.graph.ops]
     assert len(set(names)) == len(names) and {name.partition("/")[0] for name in names} == {"a", "b"}
+
+
+def _scaled(
+    w: tf.Variable, factor: float = 2.0, inner: Callable = tf.nn.relu, out: str = "y", spec: tf.TensorSpec = SPEC
+) -> Traced:
+    called = tf.function(lambda x: inner(x * w))
+    return traced(tf.function(lambda x: {out: called(x) * factor}).get_concrete_function(spec))
+
+
+def test_functions_that_compute_the_same_are_one_signature() -> None:
+    w = tf.Variable([1.0, 2.0])
+    one, other = _scaled(w), _scaled(w)
+    assert one.function is not other.function
+    module = load({"a": one, "b": other})
+    assert [signature.names for signature in module.signatures] == [["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"w": tf.Variable([1.0, 2.0])}, {"factor": 3.0}, {"inner": tf.nn.elu}, {"out": "z"},
+        {"spec": tf.TensorSpec([3, 2], name="x")}, {"spec": tf.TensorSpec([None, 2], name="other")},
+    ],
+)  # fmt: skip
+def test_functions_that_differ_are_signatures_of_their_own(change: dict) -> None:
+    w = tf.Variable([1.0, 2.0])
+    module = load({"a": _scaled(w), "b": _scaled(**{"w": w, **change})})
+    assert [signature.names for signature in module.signatures] == [["a"], ["b"]]
 
 
 def test_a_function_without_results_is_refused() -> None:
