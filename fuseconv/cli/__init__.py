@@ -396,13 +396,23 @@ def _named(rows: list[dict[str, Any]], key: str, names: tuple[str, ...], what: s
     fits none."""
     from fnmatch import fnmatchcase
 
-    from fuseconv.errors import suggestion
-
     known = [row[key] for row in rows]
     for name in names:
         if not any(fnmatchcase(each, name) for each in known):
-            raise InputError(f"no {what} is known by the name {name}{suggestion(name, known)}")
+            raise InputError(f"no {what} is known by the name {name}{_meant(name, known)}")
     return [row for row in rows if not names or any(fnmatchcase(row[key], name) for name in names)]
+
+
+def _meant(name: str, known: list[str]) -> str:
+    """Return what may be meant by a name that is none: names that hold it, or the one that is most like it."""
+    from fuseconv.errors import suggestion
+
+    within = [each for each in known if name.lower() in each.lower()]
+    if len(within) < 2 or name.lower() in map(str.lower, within):
+        return suggestion(name, known)
+    start = within[0].lower().index(name.lower())
+    part = within[0][start : start + len(name)]
+    return f"; did you mean \"*{part}*\" ({', '.join(within[:3])}{', ...' if within[3:] else ''})?"
 
 
 def _verifying(verifies: bool, **how: Any) -> dict[str, Any] | None:

@@ -72,6 +72,8 @@ def test_errors_of_usage_are_one_sentence(args: list[str]) -> None:
 
 @pytest.mark.parametrize(("args", "sentence"), [
     (["fusions", "sofmax"], "no fusion is known by the name sofmax; did you mean softmax?"),
+    (["fusions", "LSTM"],
+     'no fusion is known by the name LSTM; did you mean "*lstm*" (keras_lstm, bidirectional_lstm, masked_lstm, ...)?'),
     (["ops", "matmul"], "no operation is known by the name matmul; did you mean MatMul?"),
 ])  # fmt: skip
 def test_names_are_suggested(args: list[str], sentence: str) -> None:
