@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO, TypeAlias
 
-from fuseconv.errors import InputError, suggestion
+from fuseconv.errors import InputError, is_ours, module_error, suggestion
 from fuseconv.ir.graph import Module, count_edits
 from fuseconv.ir.rewriter import has_kind
 from fuseconv.ir.text import print_module
@@ -279,7 +279,7 @@ class PassManager:
         if self.print_before:
             self._print("before", item, self.print_before)
         edits, start = count_edits(), time.perf_counter()
-        said = item.function(*self.context.arguments(item.parameters))
+        said = self._call(item)
         seconds, edits = time.perf_counter() - start, count_edits() - edits
         changed = edits > 0 if said is None else bool(said)
         self._changes += changed
@@ -294,6 +294,28 @@ class PassManager:
                 raise MalformedError(f"behind the pass {item.name}: {error}") from error
             self._check(item.ensures, f"{item.name} ensures")
         return changed
+
+    def _call(self, item: Pass) -> Any:
+        """Return what a pass returns. Raises InputError if a plug-in's asks for what there is not, raises, or leaves
+        a module that is none."""
+        what = f"the pass {item.name}"
+        try:
+            arguments = self.context.arguments(item.parameters)
+        except AttributeError as error:
+            help = suggestion(f"{error}", ["module", "report", *self.context.options])
+            why = f"asks for {error}, which passes are not given{help}"
+            raise module_error(what, item.function, why) from error
+        if is_ours(item.function):
+            return item.function(*arguments)
+        try:
+            said = item.function(*arguments)
+            check(self.context.module)
+        except MalformedError as error:
+            raise module_error(what, item.function, f"leaves a module that is none: {error}") from error
+        except Exception as error:
+            # A module's function is the user's code and may raise anything.
+            raise module_error(what, item.function, error) from error
+        return said
 
     def _check(self, facts: tuple[Fact, ...], who: str) -> None:
         for fact in facts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import reprlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
@@ -104,8 +105,10 @@ class Registry:
 
     def _warn_of_names(self, module: ModuleType, origin: str) -> None:
         """Warn of names that look like a misspelt `FUSIONS` or `CUSTOM_OBJECTS`, which nothing would read."""
-        for name in vars(module):
-            alike = get_close_matches(name.upper(), _LISTS, 1, _ALIKE) if name not in _LISTS else []
+        for name, value in vars(module).items():
+            # `Fusion` and `Target` are what modules import to write the lists.
+            named = name in _LISTS or isinstance(value, type)
+            alike = [] if named else get_close_matches(name.upper(), _LISTS, 1, _ALIKE)
             if alike and alike[0] not in vars(module):
                 self.warnings.append(f"the plug-in {origin} has {name}, which is not read; did you mean {alike[0]}?")
 
@@ -169,7 +172,7 @@ def _listed(module: ModuleType, name: str, kind: type, origin: str) -> Sequence[
     """Return a list that a module may offer. Raises InputError if it holds something else."""
     items = getattr(module, name, ())
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, kind) for item in items):
-        raise InputError(f"{name} of {origin} must be a list of {kind.__name__.lower()}s, not {items!r}")
+        raise InputError(f"{name} of {origin} must be a list of {kind.__name__.lower()}s, not {reprlib.repr(items)}")
     return items
 
 

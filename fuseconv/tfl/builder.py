@@ -10,7 +10,7 @@ import numpy as np
 
 import fuseconv.tfl.folders
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
-from fuseconv.errors import ILL_FITTING
+from fuseconv.errors import ILL_FITTING, suggestion
 from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_empty, is_static
 from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant, empty_constants
@@ -51,7 +51,8 @@ class Builder:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         kind = name.rstrip("_").upper()
         if kind not in TABLE:
-            raise AttributeError(f"TFLite has no operator {kind} in the table of fuseconv.tfl.ops")
+            help = suggestion(kind, TABLE)
+            raise AttributeError(f"TFLite has no operator {kind} in the table of fuseconv.tfl.ops{help}")
 
         def build(*operands: Operand, results: list[ResultType] | None = None, **attrs: Any) -> Any:
             built = self.op(kind, operands, attrs, results)

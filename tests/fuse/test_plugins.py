@@ -317,6 +317,24 @@ def test_a_rule_that_is_wrong_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("parameters", "body", "why"),
+    [
+        ("module", "raise ValueError('oops')", "failed: ValueError: oops"),
+        ("module, batchsize", "pass", "asks for batchsize, which passes are not given; did you mean batch_size"),
+        ("module", "module.signatures[0].graph.ops.clear()", "leaves a module that is none: .* before"),
+    ],
+)
+def test_a_pass_that_is_wrong_is_named(tmp_path, parameters, body, why):
+    plugin = write(
+        tmp_path,
+        "from fuseconv.pass_manager import module_pass\n"
+        f"@module_pass('acme', before='lower')\ndef acme({parameters}):\n    {body}\n",
+    )
+    with pytest.raises(InputError, match=rf"the pass acme \(.*mine\.py:6\) {why}"):
+        convert_function(lambda x: -x, tf.TensorSpec([2, 3]), plugins=[plugin])
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("FUSIONS = [3]\n", "must be a list of fusions"),

@@ -13,6 +13,7 @@ from fuseconv.fuse.pattern import pattern
 from fuseconv.fuse.registry import Registry
 from fuseconv.lower import ops
 from fuseconv.lower.rules import lowers
+from fuseconv.targets.target import Target
 from fuseconv.tf import folders, shape_functions
 
 
@@ -91,6 +92,10 @@ def test_a_module_that_offers_nothing_is_warned_of(names, warning):
 
 
 def test_a_module_that_offers_something_is_not_warned_of():
+    # Another name in capitals is alike, too, but what a module imports to write the lists is no misspelt one.
+    rules = module("acme", twice=rule())
+    rules.Fusion, rules.Target = Fusion, Target
+    assert not Registry(rules).warnings
     keras = ModuleType("acme")
     keras.keras = ModuleType("keras")
     assert not Registry(module("one", ["first"]), module("two", twice=rule()), keras).warnings
