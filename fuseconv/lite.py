@@ -48,13 +48,14 @@ class OpsSet(Enum):
 
 _INT16 = OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
 _IO_TYPES = {"float32": "float", "int8": "int8", "uint8": "uint8", "int16": "int16"}
-# Settings of TFLiteConverter's that leave fuseconv nothing to do, with the values that ask for what it does.
+# Settings of TFLiteConverter's that leave fuseconv nothing to do, with the values that ask for what it does. Lists of
+# tensors are lowered here whatever the batch, so that nobody needs what people set to get loops past TFLiteConverter.
 _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
     "experimental_new_converter": (True,), "experimental_new_quantizer": (True,),
     "experimental_enable_resource_variables": (True,), "exclude_conversion_metadata": (True,),
     "experimental_lower_to_saved_model": (True,), "unfold_batchmatmul": (False,),
-    "legalize_custom_tensor_list_ops": (False,), "_experimental_lower_tensor_list_ops": (True,),
-    "_experimental_default_to_single_batch_in_tensor_list_ops": (False,),
+    "legalize_custom_tensor_list_ops": (False,), "_experimental_lower_tensor_list_ops": (True, False),
+    "_experimental_default_to_single_batch_in_tensor_list_ops": (False, True),
     "_experimental_disable_per_channel": (False,), "_experimental_new_dynamic_range_quantizer": (False, True),
     "_experimental_allow_all_select_tf_ops": (False,), "_experimental_use_buffer_offset": (False,),
 }  # fmt: skip
@@ -65,6 +66,12 @@ _ELSEWHERE = {
     "from_keras_model_file": "call fuseconv.convert('model.h5')",
     "from_session": "save a SavedModel, or freeze the graph, and call fuseconv.convert",
 }
+# What runs files is no part of a converter.
+_RUNTIME = {
+    "Interpreter": "from ai_edge_litert.interpreter import Interpreter",
+    "load_delegate": "from ai_edge_litert.interpreter import load_delegate",
+    "experimental": "from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate",
+}
 # Settings of TensorFlow 1's converter.
 _FORMER = {
     "post_training_quantize": "optimizations", "target_ops": "target_spec.supported_ops",
@@ -72,6 +79,11 @@ _FORMER = {
 }  # fmt: skip
 # Ops of models that were trained for integers, which need no samples.
 _TRAINED_FOR_INTEGERS = ("FakeQuant", "QuantizeAndDequantize")
+
+
+def __getattr__(name: str) -> Any:
+    help = f"; {_RUNTIME[name]}" if name in _RUNTIME else suggestion(name, __all__)
+    raise AttributeError(f"fuseconv.lite has no {name}{help}")
 
 
 class RepresentativeDataset:

@@ -143,6 +143,23 @@ def test_custom_and_flex_ops() -> None:
     assert converter.convert() == fuseconv.convert(function, select_tf_ops=True).data
 
 
+def test_what_gets_loops_past_tflite_converter_is_taken() -> None:
+    """The settings that its error messages advise for an LSTM, which has no loop here."""
+    saved_model = "testdata/keras2_lstm"
+    converter = lite.TFLiteConverter.from_saved_model(saved_model)
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
+    converter._experimental_lower_tensor_list_ops = False
+    converter._experimental_default_to_single_batch_in_tensor_list_ops = True
+    assert converter.convert() == fuseconv.convert(saved_model).data
+
+
+def test_what_runs_files_is_elsewhere() -> None:
+    with pytest.raises(AttributeError, match=r"no Interpreter; from ai_edge_litert\.interpreter import Interpreter"):
+        _ = lite.Interpreter
+    with pytest.raises(AttributeError, match="has no Optimise; did you mean Optimize"):
+        _ = lite.Optimise
+
+
 def test_unknown_settings_are_refused_when_they_are_set() -> None:
     converter = _converter()
     with pytest.raises(AttributeError, match="has no optimisations; did you mean optimizations"):
