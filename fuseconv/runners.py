@@ -15,8 +15,9 @@ from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, missing, read_file
 from fuseconv.inspecting import describe, inspect
 from fuseconv.load.initialization_graph import TABLE_WRITES
-from fuseconv.load.live import LiveModel, Source
+from fuseconv.load.live import LiveModel, Source, opened
 from fuseconv.load.saved_model import chosen_tags, function_signatures
+from fuseconv.load.stablehlo.exported import is_exported
 from fuseconv.load.through_keras.model_file import trace
 from fuseconv.load.traced_functions import Traced
 from fuseconv.quantize.existing import form_of_file
@@ -166,6 +167,16 @@ def as_array(result: Any) -> np.ndarray:
     return np.asarray(result, object if isinstance(result, bytes) else None)
 
 
+@contextlib.contextmanager
+def opened_original(model: Any) -> Iterator[Any]:
+    """Return the path of a model, or the model in memory; what `jax.export` made as it is, as JAX runs it."""
+    if is_exported(model):
+        yield model
+        return
+    with opened(model) as source:
+        yield source
+
+
 def original_functions(
     model: Source,
     file: TFLiteFile,
@@ -199,7 +210,10 @@ def original_functions(
             raise InputError(f"--tags, --inputs and --outputs mean nothing here: {model} is a .tflite file")
         return _tflite(TFLiteFile(model))
     if model.suffix in (".mlirbc", ".mlir"):
-        raise InputError(f"{model} is a StableHLO module, which TensorFlow does not run: compare with JAX")
+        raise InputError(
+            f"{model} is a StableHLO module, which TensorFlow does not run: where JAX is, call "
+            "fuseconv.verify(exported, file) with what jax.export made"
+        )
     traced = trace(model, trust_model=trust_model, custom_objects=custom_objects)
     return dict.fromkeys(file.signatures, traced_function(traced))
 
@@ -286,6 +300,28 @@ def traced_function(traced: Traced) -> Function:
 
     run.keep_alive = traced.model  # type: ignore[attr-defined]
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
+
+
+def exported_function(exported: Any) -> Function:
+    """Return a `jax.export.Exported` as a function on arrays by the names that `load.stablehlo` gives to its inputs and
+    outputs. JAX runs it, where it was exported for; what its module leaves out, as nothing reads it, is zeros."""
+    avals = exported.in_avals
+    names = {f"args_{index}": place for index, place in enumerate(exported.module_kept_var_idx)}
+
+    def run(feed: Arrays) -> dict[str, np.ndarray]:
+        given = {place: np.asarray(feed[name], avals[place].dtype) for name, place in names.items()}
+        sizes = {f"{dim}": size for place, array in given.items() for dim, size in zip(avals[place].shape, array.shape)}
+        for place in set(range(len(avals))) - set(given):
+            shape = [dim if isinstance(dim, int) else sizes.get(f"{dim}", 1) for dim in avals[place].shape]
+            given[place] = np.zeros(shape, avals[place].dtype)
+        args, kwargs = exported.in_tree.unflatten([given[place] for place in range(len(avals))])
+        results = exported.out_tree.flatten_up_to(exported.call(*args, **kwargs))
+        return {f"output_{index}": np.asarray(result) for index, result in enumerate(results)}
+
+    def spec(aval: Any) -> Spec:
+        return Spec(np.dtype(aval.dtype), tuple(dim if isinstance(dim, int) else None for dim in aval.shape))
+
+    return Function({name: spec(avals[place]) for name, place in names.items()}, run)
 
 
 def renamed_function(function: Function, names: Mapping[str, str]) -> Function:

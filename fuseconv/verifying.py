@@ -29,10 +29,21 @@ from fuseconv.errors import FuseconvError, InputError, VerificationError, needin
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.input_shapes import ONLY, InputShape, named, read_shapes
-from fuseconv.load.live import Source, model_name, opened
+from fuseconv.load.live import model_name
+from fuseconv.load.stablehlo.exported import is_exported
 from fuseconv.quantize import TOLERANCES
 from fuseconv.report.tables import show_verification, text
-from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions, renamed_function
+from fuseconv.runners import (
+    Arrays,
+    Dims,
+    Function,
+    Spec,
+    TFLiteFile,
+    exported_function,
+    opened_original,
+    original_functions,
+    renamed_function,
+)
 from fuseconv.verification_inputs import (
     Draws,
     as_bytes,
@@ -255,7 +266,7 @@ def verify(
     cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
     sizes: dict[str, Any] = {"input_shapes": shapes, "batch_size": batch_size}
     result = Verification(model_name(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
-    with needing_packages("to run this model"), opened(model) as source:
+    with needing_packages("to run this model"), opened_original(model) as source:
         names = _signature_names(file, signatures)
         originals = _originals(source, file, names, reading, cutting, plugins)
         if given is not None and not signatures:
@@ -285,20 +296,24 @@ def _check_input_names(file: TFLiteFile, signatures: Iterable[str], given: Itera
 
 
 def _originals(
-    source: Source, file: TFLiteFile, names: Sequence[str], reading: dict[str, Any], cutting: dict[str, Any],
+    source: Any, file: TFLiteFile, names: Sequence[str], reading: dict[str, Any], cutting: dict[str, Any],
     plugins: Sequence[str | os.PathLike],
 ) -> dict[str, Function]:  # fmt: skip
     """Return the original of each signature, with the names that the file has."""
     reading = reading | {"custom_objects": load_registry(plugins).custom_objects if plugins else None}
     ends = {name: cutting[name] for name in ("inputs", "outputs")}
-    if any(ends.values()) and not cut_by_loader(source):
+    if is_exported(source):
+        if any(ends.values()) or reading["tags"]:
+            raise InputError("--tags, --inputs and --outputs mean nothing here: a module of JAX has a function alone")
+        originals = dict.fromkeys(names, exported_function(source))
+    elif any(ends.values()) and not cut_by_loader(source):
         originals = dict.fromkeys(names, cut_function(source, names[0], **ends, **reading))
     else:
         originals = original_functions(source, file, renamed=cutting["rename"], **ends, **reading)
     return {name: renamed_function(function, cutting["rename"]) for name, function in originals.items()}
 
 
-def _floats(model: Source, options: dict[str, Any]) -> bytes:
+def _floats(model: Any, options: dict[str, Any]) -> bytes:
     """Return the model as a file of floats."""
     if isinstance(model, Path) and model.suffix == ".tflite":
         return read_file(model)

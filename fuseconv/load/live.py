@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 TAKEN = (
     "a path, a Keras model, a tf.function or concrete function (or a list of some, or a dict of some by the names of "
-    "signatures), a tf.Module, a loaded SavedModel, a GraphDef, or what has a method export(directory)"
+    "signatures), a tf.Module, a loaded SavedModel, a GraphDef, a jax.export.Exported, or what has a method "
+    "export(directory)"
 )
 SIGNATURE = "serving_default"
 _CALL = "__call__"
@@ -262,6 +263,8 @@ def _exported(model: Any, folder: Path) -> Path:
 
 
 def _advice(model: Any) -> str:
+    if type(model).__module__.partition(".")[0] in ("jax", "jaxlib"):
+        return "give jax.export.export(jax.jit(function), platforms=['cpu'])(shapes)"
     if callable(model) and not isinstance(model, type):
         return "make a tf.function of it with an input_signature"
     return f"give {TAKEN}"

@@ -281,6 +281,7 @@ class _Lazy:
     (3, "int cannot be converted: give a path, a Keras model"),
     ([_function], "function '_function' cannot be a signature"),
     (tf.Module(), "Module 'module' cannot be converted"),
+    (type("PjitFunction", (), {"__module__": "jaxlib._jax"})(), r"PjitFunction cannot be converted: give jax\.export"),
 ])  # fmt: skip
 def test_what_is_no_model_is_refused(model: Any, why: str) -> None:
     with pytest.raises(InputError, match=why):
