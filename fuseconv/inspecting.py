@@ -83,15 +83,6 @@ def inspect(file: str | os.PathLike | bytes, target: str | Target | None = None)
     return description
 
 
-def _mapped(path: str | os.PathLike) -> bytes | mmap.mmap:
-    try:
-        with open_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-    except OSError as error:
-        raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
-
-
 def check_contents(contents: bytes | mmap.mmap, name: str, target: Target) -> dict[str, Any]:
     """Return what a target makes of a file's contents. name: for the sentence of the error."""
     return check(describe(contents, name), target, _constants(contents))
