@@ -165,7 +165,8 @@ CLEANUP_TFL: Pipeline = (
 
 OPTIMIZE_TFL: Pipeline = (
     known_sizes, fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
-    unpack_slices,
+    # Accelerators take slices rather.
+    unpack_slices.when(lambda context: context.target is None),
 )  # fmt: skip
 
 # What cleans up may give an op the form again that the target refuses.
