@@ -7,6 +7,7 @@ from fuseconv.quantize import MEASURED
 from fuseconv.quantize.balance_inputs import balance_inputs
 from fuseconv.quantize.bind_samples import bind_samples
 from fuseconv.quantize.calibrate import calibrate
+from fuseconv.quantize.constant_biases import constant_biases
 from fuseconv.quantize.fake_quant import read_fake_quant
 from fuseconv.quantize.floats import keep_floats
 from fuseconv.quantize.io_types import FLOAT, set_io_types
@@ -47,7 +48,7 @@ def _has_integer_ends(context: Context) -> bool:
 
 
 PASSES: Pipeline = (
-    bind_samples.when(lambda context: context.calibration.samples is not None),
+    constant_biases.when(_quantizes), bind_samples.when(lambda context: context.calibration.samples is not None),
     raise_hybrid_products.when(_has_weights_of_int8),
     raise_fake_quant.when(_computes_in_int8),
     balance_inputs.when(_has_weights_of_int8), to_integer_forms.when(_computes_in_integers),

@@ -16,15 +16,15 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.windows import WINDOWS, windows
 
-# XNNPACK takes none of volumes.
-_KINDS = frozenset(f"tfl.{name}" for name in WINDOWS if name != "CONV_3D")
+# Those that XNNPACK takes.
+CONVOLUTIONS = frozenset(f"tfl.{name}" for name in WINDOWS if name != "CONV_3D")
 
 
-@module_pass("bypass-xnnpack", requires=(TFL_ONLY,), kinds=_KINDS)
+@module_pass("bypass-xnnpack", requires=(TFL_ONLY,), kinds=CONVOLUTIONS)
 def bypass_xnnpack(module: Module) -> None:
     """Keep from XNNPACK what it computes wrong: CONV_2D(x, w, bias) -> CONV_2D(x, w, RESHAPE(bias))."""
     for graph in module.graphs():
-        rewrite_ops(graph, _KINDS, _bypassed)
+        rewrite_ops(graph, CONVOLUTIONS, _bypassed)
 
 
 def _bypassed(op: Op, out: list[Op]) -> None:
@@ -34,6 +34,8 @@ def _bypassed(op: Op, out: list[Op]) -> None:
     spans = windows(op, op.attrs)
     if not any(isinstance(span, int) and stride > span and not isinstance(size, int)
                for size, (span, stride, _) in zip(x.shape[1:-1], spans)):  # fmt: skip
+        return
+    if bias is not None and bias.op is not None and bias.op.kind != "tfl.DEQUANTIZE":
         return
     tfl = Builder(out, op.name, op.sources)
     channels = op.result.shape[-1]  # type: ignore[index]
