@@ -284,7 +284,7 @@ def _quantize_file(
     with limited(budget), _reporting(context):
         with manager.stage("load"):
             context.module = read_tflite(file)
-        before = quantized_ops(context.module)
+        before = quantized_ops(context.module, options.quantize)
         manager.run(QUANTIZE_FILE)
         report.warnings += _told(options, report, before)
         return _written(manager, out, target)

@@ -55,6 +55,27 @@ def test_a_file_of_floats_is_quantized(quantize: str, atol: float, tmp_path: Pat
         np.testing.assert_allclose(run_file(made.path.read_bytes(), x)[0], run_file(data, x)[0], atol=atol)
 
 
+@pytest.mark.parametrize("quantize", ["dynamic", "int8", "int16x8"])
+def test_weights_of_float16_get_fewer_bits(quantize: str, tmp_path: Path) -> None:
+    """As if the file held floats: they are no numbers that were quantized to a grid."""
+    weights = np.random.default_rng(1).standard_normal((60, 100)).astype(np.float16) / 10
+    floats = module_of(
+        lambda tfl, x: tfl.tanh(tfl.fully_connected(x, weights.astype(np.float32), None)), (types.FLOAT32, (BATCH, 100))
+    )
+    halves = module_of(
+        lambda tfl, x: tfl.tanh(tfl.fully_connected(x, tfl.dequantize(weights), None)), (types.FLOAT32, (BATCH, 100))
+    )
+    samples = None if quantize == "dynamic" else _samples(120, 100)
+    made = []
+    for name, module in (("floats", floats), ("halves", halves)):
+        (tmp_path / name).write_bytes(to_bytes(module))
+        found = fuseconv.quantize_file(tmp_path / name, quantize=quantize, calibration_data=samples)
+        assert found.data is not None and not any("already" in warning for warning in found.report.warnings)
+        made.append(found.data)
+    x = np.random.default_rng(3).uniform(-2, 2, (3, 100)).astype(np.float32)
+    np.testing.assert_array_equal(run_file(made[0], x)[0], run_file(made[1], x)[0])
+
+
 def test_what_is_quantized_already_is_left_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "float.tflite"
     path.write_bytes(to_bytes(dense()))

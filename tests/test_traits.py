@@ -57,7 +57,7 @@ LEFT = {
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING
         transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
-        quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:_EXPANDS
+        quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:EXPANDS
         tfl/kernel_limits.py:WANT_ELEMENTS tfl/kernel_limits.py:_READ_THEIR_TYPE
         quantize/channel_means.py:_PRODUCTS""",
     "ops of a file, which is not IR": """tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op
+from fuseconv.ir.types import DType
 from fuseconv.quantize import MEASURED, TOLERANCES
 
 # By types of weights, and of numbers that ops compute with.
 _OF_WEIGHTS = {"FLOAT16": "float16", "INT4": "int4", "INT8": "dynamic", "UINT8": "dynamic"}
 _OF_ACTIVATIONS = {"INT8": "int8", "UINT8": "int8", "INT16": "int16x8"}
 _CONVERT = ("DEQUANTIZE", "QUANTIZE")
-_NARROW = (types.INT8, types.UINT8, types.INT16, types.FLOAT16)
+_INTEGERS = (types.INT8, types.UINT8, types.INT16)
+_NARROW = (*_INTEGERS, types.FLOAT16)
 
 
-def quantized_ops(module: Module) -> int:
+def quantized_ops(module: Module, quantize: str = "float16") -> int:
     """Return how many ops compute in quantized integers, or read weights of fewer bits than floats have.
 
-    A pair of QUANTIZE and DEQUANTIZE does neither: it rounds floats."""
-    return sum(_is_quantized(op) and not _is_of_pair(op) for graph in module.graphs() for op in graph.ops)
+    A pair of QUANTIZE and DEQUANTIZE does neither: it rounds floats. Nor do weights of float16 count that are to have
+    fewer bits. quantize: the mode."""
+    narrow = _NARROW if quantize == "float16" else _INTEGERS
+    return sum(_is_quantized(op, narrow) and not _is_of_pair(op) for graph in module.graphs() for op in graph.ops)
 
 
 def _is_of_pair(op: Op) -> bool:
@@ -32,11 +36,11 @@ def _is_of_pair(op: Op) -> bool:
     return all(reader.kind == "tfl.DEQUANTIZE" for reader in op.result.uses)
 
 
-def _is_quantized(op: Op) -> bool:
+def _is_quantized(op: Op, narrow: Collection[DType]) -> bool:
     values = [value for value in (*op.operands, *op.results) if value is not None]
     return any(
         value.quantization is not None or (value.is_const and value.dtype is types.FLOAT16)
-        for value in values if value.dtype in _NARROW
+        for value in values if value.dtype in narrow
     )  # fmt: skip
 
 

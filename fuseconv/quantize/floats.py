@@ -15,7 +15,7 @@ from fuseconv.write.flatbuffer_export import to_named_bytes
 Guards = tuple[tuple[str, bool], ...]
 Conditions = tuple[tuple[Value, bool], ...]
 # What expands weights of fewer bits in front of an op.
-_EXPANDS = ("tfl.DEQUANTIZE", "tfl.CAST")
+EXPANDS = ("tfl.DEQUANTIZE", "tfl.CAST")
 
 
 @dataclass
@@ -84,6 +84,6 @@ def constants_of(op: Op) -> Iterator[Value]:
     """Yield the constants that an op reads, those too that are expanded for it."""
     for operand in dict.fromkeys(op.operands):
         maker = None if operand is None else operand.op
-        value = maker.operands[0] if maker is not None and maker.kind in _EXPANDS else operand
+        value = maker.operands[0] if maker is not None and maker.kind in EXPANDS else operand
         if value is not None and value.is_const:
             yield value

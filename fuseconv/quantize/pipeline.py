@@ -8,6 +8,7 @@ from fuseconv.quantize.balance_inputs import balance_inputs
 from fuseconv.quantize.bind_samples import bind_samples
 from fuseconv.quantize.calibrate import calibrate
 from fuseconv.quantize.constant_biases import constant_biases
+from fuseconv.quantize.expand_float16 import expand_float16
 from fuseconv.quantize.fake_quant import read_fake_quant
 from fuseconv.quantize.floats import keep_floats
 from fuseconv.quantize.io_types import FLOAT, set_io_types
@@ -49,7 +50,7 @@ def _has_integer_ends(context: Context) -> bool:
 
 PASSES: Pipeline = (
     constant_biases.when(_quantizes), bind_samples.when(lambda context: context.calibration.samples is not None),
-    raise_hybrid_products.when(_has_weights_of_int8),
+    expand_float16.when(_has_weights_of_int8), raise_hybrid_products.when(_has_weights_of_int8),
     raise_fake_quant.when(_computes_in_int8),
     balance_inputs.when(_has_weights_of_int8), to_integer_forms.when(_computes_in_integers),
     protect_shared_memory.when(_has_samples), calibrate.when(_has_samples),

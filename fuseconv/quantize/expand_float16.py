@@ -1,0 +1,56 @@
+"""Read weights that a file stores in 16 bits as floats, where they are to have fewer bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir.rewriter import erase_ops
+from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.floats import EXPANDS
+
+
+@module_pass("expand-float16", requires=(TFL_ONLY,))
+def expand_float16(module: Module) -> bool:
+    """Let ops read constants of float16 as floats: DEQUANTIZE(float16 w) -> w, DEQUANTIZE(GATHER(float16 w, i)) ->
+    GATHER(w, i)."""
+    made: dict[Value, Value] = {}
+    changed = False
+    for graph in module.graphs():
+        changed |= _expand(graph, made)
+    return changed
+
+
+def _expand(graph: Graph, made: dict[Value, Value]) -> bool:
+    """made: constants of floats for those of float16, of all graphs."""
+    gone = set()
+    for op in graph.ops:
+        value = op.operands[0] if op.kind in EXPANDS and op.result.dtype is types.FLOAT32 else None
+        if value is None or value.dtype is not types.FLOAT16:
+            continue
+        if value.is_const:
+            replace_uses(op.result, _floats(value, made))
+            gone.add(op)
+        elif value.op is not None and _gathers_constants(value.op):
+            table = value.op.operands[0]
+            assert table is not None
+            value.op.set_operand(0, _floats(table, made))
+            value.dtype = types.FLOAT32
+            replace_uses(op.result, value)
+            gone.add(op)
+    erase_ops(graph, gone)
+    return bool(gone)
+
+
+def _gathers_constants(op: Op) -> bool:
+    table = op.operands[0] if op.kind == "tfl.GATHER" else None
+    return table is not None and table.is_const and len(op.result.uses) == 1
+
+
+def _floats(value: Value, made: dict[Value, Value]) -> Value:
+    if value not in made:
+        assert value.data is not None
+        made[value] = constant(value.data.astype(np.float32), types.FLOAT32, value.name)
+    return made[value]
