@@ -1,10 +1,14 @@
-"""Some of the cells of models and modes; `python -m tests.quantize.cells` runs all."""
+"""Some of the cells of models and modes; `python -m tests.quantize.cells` runs all. What verifies quantized files."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
+from fuseconv import convert
 from fuseconv.quantize import QUANTIZATIONS
+from fuseconv.verifying import verify
 from tests.quantize.cells import TOLERANCES, Cells
 
 _CHOSEN = {
@@ -26,3 +30,18 @@ def test_a_wrong_cell_is_told(tmp_path_factory: pytest.TempPathFactory, monkeypa
     monkeypatch.setitem(TOLERANCES, "int8", 1e-9)
     assert "first run of 2 rows with delegates: error" in cells.check("int8")
     assert TOLERANCES.keys() == set(QUANTIZATIONS)
+
+
+def test_steps_of_a_quantized_file_are_parts_of_the_range_of_all_runs() -> None:
+    """One run makes 0.03, where a step is 0.008: an error of one is a third of what it makes."""
+    weights = np.linspace(0.5, 1, 9).reshape(3, 3).astype(np.float32)
+    made = tf.function(lambda x: tf.tanh(x @ weights), [tf.TensorSpec((1, 3), name="x")])
+    sizes = np.r_[0.011, np.linspace(-1, 1, 99)].astype(np.float32)
+    samples = np.outer(sizes, [1.0, 0.7, 0.9]).astype(np.float32)[:, None]
+    data = convert(made, quantize="int8", calibration_data=[{"x": x} for x in samples]).data
+    assert data is not None
+    few = {"x": np.concatenate([samples[:1], samples[-3:]])}
+    result = verify(made, data, data=few)
+    assert result.passed and result.outputs[0].relative is not None and result.outputs[0].relative < 0.02
+    (alone,) = verify(made, data, data={"x": samples[:1]}).outputs
+    assert not alone.passed and "is allowed" in alone.why
