@@ -11,6 +11,7 @@ from fuseconv.load.keras.layers.core import NO_LORA
 from fuseconv.load.keras.layers.settings import (
     channels_first,
     padding_of,
+    rank_of,
     sizes,
     to_channels_first,
     to_channels_last,
@@ -20,8 +21,9 @@ from fuseconv.load.keras.registry import builtin
 _PLAIN = NO_LORA | {"quantization_config": None}
 
 
-def _strided(numbers: list[int], first: bool) -> list[int]:
-    return [1, 1, *numbers] if first else [1, *numbers, 1]
+def _strided(numbers: list[int]) -> list[int]:
+    """Return the strides or dilations of all dimensions, channels last."""
+    return [1, *numbers, 1]
 
 
 def _check(k: Call, strides: list[int], dilations: list[int]) -> None:
@@ -52,38 +54,14 @@ def convolve(k: Call, x: Value, kernel: Value, strides: list[int], dilations: li
         )  # fmt: skip
         return k.tf.Squeeze(made, squeeze_dims=[1])
     build = k.tf.Conv2D if rank == 2 else k.tf.Conv3D
-    return build(x, kernel, strides=_strided(strides, False), dilations=_strided(dilations, False), padding=padding)
+    return build(x, kernel, strides=_strided(strides), dilations=_strided(dilations), padding=padding)
 
 
-@builtin("Conv1D", "Convolution1D", half=True, **_PLAIN)
-def conv1d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-           data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
-           activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
-    return _conv(k, x, 1, filters, kernel_size, strides, padding, data_format, dilation_rate, groups, activation,
-                 use_bias)  # fmt: skip
-
-
-@builtin("Conv2D", "Convolution2D", half=True, **_PLAIN)
-def conv2d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-           data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
-           activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
-    return _conv(k, x, 2, filters, kernel_size, strides, padding, data_format, dilation_rate, groups, activation,
-                 use_bias)  # fmt: skip
-
-
-@builtin("Conv3D", "Convolution3D", half=True, **_PLAIN)
-def conv3d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-           data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
-           activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
-    return _conv(k, x, 3, filters, kernel_size, strides, padding, data_format, dilation_rate, groups, activation,
-                 use_bias)  # fmt: skip
-
-
-def _conv(
-    k: Call, x: Value, rank: int, filters: int, kernel_size: Any, strides: Any, padding: str, data_format: Any,
-    dilation_rate: Any, groups: int, activation: Any, use_bias: bool,
-) -> Value:  # fmt: skip
-    first = channels_first(k, data_format)
+@builtin("Conv1D", "Convolution1D", "Conv2D", "Convolution2D", "Conv3D", "Convolution3D", half=True, **_PLAIN)
+def conv(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+         data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
+         activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
+    first, rank = channels_first(k, data_format), rank_of(k)
     k.shape(x, rank + 2)
     channels = k.known(x, 1 if first else -1)
     if groups < 1 or channels % groups:
@@ -112,77 +90,42 @@ def _depthwise(k: Call, x: Value, kernel: Value, strides: list[int], dilations: 
     if strides[0] != strides[1]:
         k.refuse(f"strides={strides}")
     return k.tf.DepthwiseConv2dNative(
-        x, kernel, strides=_strided(strides, False), dilations=_strided(dilations, False), padding=padding
+        x, kernel, strides=_strided(strides), dilations=_strided(dilations), padding=padding
     )
 
 
-@builtin("DepthwiseConv1D", half=True, **_PLAIN, filters=None, groups=1)
-def depthwise_conv1d(
+@builtin("DepthwiseConv1D", "DepthwiseConv2D", half=True, **_PLAIN, filters=None, groups=1)
+def depthwise_conv(
     k: Call, x: Value, *, kernel_size: Any, strides: Any = 1, padding: str = "valid", depth_multiplier: int = 1,
     data_format: str | None = None, dilation_rate: Any = 1, activation: str | dict | None = None,
     use_bias: bool = True,
 ) -> Value:  # fmt: skip
-    return _depthwise_layer(k, x, 1, kernel_size, strides, padding, depth_multiplier, data_format, dilation_rate,
-                            activation, use_bias)  # fmt: skip
-
-
-@builtin("DepthwiseConv2D", half=True, **_PLAIN, filters=None, groups=1)
-def depthwise_conv2d(
-    k: Call, x: Value, *, kernel_size: Any, strides: Any = 1, padding: str = "valid", depth_multiplier: int = 1,
-    data_format: str | None = None, dilation_rate: Any = 1, activation: str | dict | None = None,
-    use_bias: bool = True,
-) -> Value:  # fmt: skip
-    return _depthwise_layer(k, x, 2, kernel_size, strides, padding, depth_multiplier, data_format, dilation_rate,
-                            activation, use_bias)  # fmt: skip
-
-
-def _depthwise_layer(
-    k: Call, x: Value, rank: int, kernel_size: Any, strides: Any, padding: str, multiplier: int, data_format: Any,
-    dilation_rate: Any, activation: Any, use_bias: bool,
-) -> Value:  # fmt: skip
-    first = channels_first(k, data_format)
+    first, rank = channels_first(k, data_format), rank_of(k)
     k.shape(x, rank + 2)
     channels = k.known(x, 1 if first else -1)
     steps, spread = sizes(k, strides, rank), sizes(k, dilation_rate, rank)
     _check(k, steps, spread)
     name = "kernel" if k.model.keras3 else "depthwise_kernel"
-    kernel = k.weight(name, [*sizes(k, kernel_size, rank), channels, multiplier])
+    kernel = k.weight(name, [*sizes(k, kernel_size, rank), channels, depth_multiplier])
     made = _depthwise(k, to_channels_last(k, x) if first else x, kernel, steps, spread, padding_of(k, padding))
     made = to_channels_first(k, made) if first else made
-    return activate(k, _biased(k, made, use_bias, channels * multiplier, first), activation)
+    return activate(k, _biased(k, made, use_bias, channels * depth_multiplier, first), activation)
 
 
-@builtin("SeparableConv1D", "SeparableConvolution1D", groups=1, half=True, **_PLAIN)
-def separable_conv1d(
+@builtin("SeparableConv1D", "SeparableConvolution1D", "SeparableConv2D", "SeparableConvolution2D", groups=1,
+         half=True, **_PLAIN)  # fmt: skip
+def separable_conv(
     k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
     data_format: str | None = None, depth_multiplier: int = 1, dilation_rate: Any = 1,
     activation: str | dict | None = None, use_bias: bool = True,
 ) -> Value:  # fmt: skip
-    return _separable(k, x, 1, filters, kernel_size, strides, padding, data_format, depth_multiplier, dilation_rate,
-                      activation, use_bias)  # fmt: skip
-
-
-@builtin("SeparableConv2D", "SeparableConvolution2D", groups=1, half=True, **_PLAIN)
-def separable_conv2d(
-    k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-    data_format: str | None = None, depth_multiplier: int = 1, dilation_rate: Any = 1,
-    activation: str | dict | None = None, use_bias: bool = True,
-) -> Value:  # fmt: skip
-    return _separable(k, x, 2, filters, kernel_size, strides, padding, data_format, depth_multiplier, dilation_rate,
-                      activation, use_bias)  # fmt: skip
-
-
-def _separable(
-    k: Call, x: Value, rank: int, filters: int, kernel_size: Any, strides: Any, padding: str, data_format: Any,
-    multiplier: int, dilation_rate: Any, activation: Any, use_bias: bool,
-) -> Value:  # fmt: skip
-    first = channels_first(k, data_format)
+    first, rank = channels_first(k, data_format), rank_of(k)
     k.shape(x, rank + 2)
     channels = k.known(x, 1 if first else -1)
     window, steps, spread = sizes(k, kernel_size, rank), sizes(k, strides, rank), sizes(k, dilation_rate, rank)
     _check(k, steps, spread)
-    depthwise = k.weight("depthwise_kernel", [*window, channels, multiplier])
-    pointwise = k.weight("pointwise_kernel", [*[1] * rank, channels * multiplier, filters])
+    depthwise = k.weight("depthwise_kernel", [*window, channels, depth_multiplier])
+    pointwise = k.weight("pointwise_kernel", [*[1] * rank, channels * depth_multiplier, filters])
     if padding.lower() == "causal" and rank == 1 and not first:
         x = k.tf.Pad(x, k.tf.ints([[0, 0], [spread[0] * (window[0] - 1), 0], [0, 0]]))
         padding = "valid"
@@ -206,7 +149,7 @@ def conv_transpose(
     output_padding: Any = None, data_format: str | None = None, dilation_rate: Any = 1,
     activation: str | dict | None = None, use_bias: bool = True,
 ) -> Value:  # fmt: skip
-    first, rank = channels_first(k, data_format), int(next(filter(str.isdigit, k.owner.class_name)))
+    first, rank = channels_first(k, data_format), rank_of(k)
     k.shape(x, rank + 2)
     window, steps = sizes(k, kernel_size, rank), sizes(k, strides, rank)
     more = [output_padding] * rank if not isinstance(output_padding, list) else output_padding
@@ -232,7 +175,7 @@ def _convolve_back(
         strides, dilations = [1, *strides], [1, *dilations]
     shape = tf.Pack(tf.dim(x, 0), *out, tf.ints(k.known(kernel, -2)))
     build = tf.Conv3DBackpropInputV2 if rank == 3 else tf.Conv2DBackpropInput
-    made = build(shape, kernel, x, strides=_strided(strides, False), dilations=_strided(dilations, False),
+    made = build(shape, kernel, x, strides=_strided(strides), dilations=_strided(dilations),
                  padding=padding, dtype=x.dtype)  # fmt: skip
     return tf.Squeeze(made, squeeze_dims=[1]) if rank == 1 else made
 

@@ -13,6 +13,7 @@ from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.settings import (
     channels_first,
     padding_of,
+    rank_of,
     sizes,
     to_channels_first,
     to_channels_last,
@@ -40,25 +41,21 @@ def pool(k: Call, x: Value, rank: int, maximum: bool, pool_size: Any, strides: A
     return to_channels_first(k, made) if first else made
 
 
-def _enter_pooling(rank: int, name: str, maximum: bool) -> None:
-    @builtin(f"{name}Pooling{rank}D", f"{name.replace('Average', 'Avg')}Pool{rank}D", half=True)
-    def pooling(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
+@builtin("MaxPooling1D", "MaxPool1D", "MaxPooling2D", "MaxPool2D", "MaxPooling3D", "MaxPool3D", half=True)
+def max_pooling(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                 data_format: str | None = None) -> Value:  # fmt: skip
-        return pool(k, x, rank, maximum, pool_size, strides, padding, data_format)
+    return pool(k, x, rank_of(k), True, pool_size, strides, padding, data_format)
 
 
-for _name in ("Max", "Average"):
-    for _rank in (1, 2, 3):
-        _enter_pooling(_rank, _name, _name == "Max")
+@builtin("AveragePooling1D", "AvgPool1D", "AveragePooling2D", "AvgPool2D", "AveragePooling3D", "AvgPool3D", half=True)
+def average_pooling(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
+                    data_format: str | None = None) -> Value:  # fmt: skip
+    return pool(k, x, rank_of(k), False, pool_size, strides, padding, data_format)
 
 
 def _axes(k: Call, x: Value, data_format: Any) -> Value:
     rank = len(k.shape(x))
     return k.tf.ints(list(range(2, rank) if channels_first(k, data_format) else range(1, rank - 1)))
-
-
-def _require_rank(k: Call, x: Value) -> None:
-    k.shape(x, int(k.owner.class_name[-2]) + 2)
 
 
 @builtin("GlobalAveragePooling1D", "GlobalAvgPool1D", masks=OWN, half=True)
@@ -77,7 +74,7 @@ def global_average_pooling1d(k: Call, x: Value, *, data_format: str | None = Non
 
 @builtin("GlobalAveragePooling2D", "GlobalAvgPool2D", "GlobalAveragePooling3D", "GlobalAvgPool3D", half=True)
 def global_average_pooling(k: Call, x: Value, *, data_format: str | None = None, keepdims: bool = False) -> Value:
-    _require_rank(k, x)
+    k.shape(x, rank_of(k) + 2)
     return _mean(k, x, _axes(k, x, data_format), keepdims)
 
 
@@ -89,7 +86,7 @@ def _mean(k: Call, x: Value, axes: Value, keepdims: bool) -> Value:
 @builtin("GlobalMaxPooling1D", "GlobalMaxPool1D", "GlobalMaxPooling2D", "GlobalMaxPool2D", "GlobalMaxPooling3D",
        "GlobalMaxPool3D", half=True)  # fmt: skip
 def global_max_pooling(k: Call, x: Value, *, data_format: str | None = None, keepdims: bool = False) -> Value:
-    _require_rank(k, x)
+    k.shape(x, rank_of(k) + 2)
     return k.tf.Max(x, _axes(k, x, data_format), keep_dims=keepdims)
 
 
@@ -111,10 +108,12 @@ def _regular(windows: list[tuple[int, int]]) -> tuple[int, int] | None:
     return (lengths.pop(), steps.pop()) if len(lengths) == len(steps) == 1 else None
 
 
-def _adaptive(k: Call, x: Value, rank: int, maximum: bool, output_size: Any, form: Any) -> Value:
+@builtin("AdaptiveAveragePooling1D", "AdaptiveAveragePooling2D", "AdaptiveAveragePooling3D", "AdaptiveMaxPooling1D",
+         "AdaptiveMaxPooling2D", "AdaptiveMaxPooling3D", half=True)  # fmt: skip
+def adaptive_pooling(k: Call, x: Value, *, output_size: int | list[int], data_format: str | None = None) -> Value:
     """Pool to given sizes: by one pooling along the dimensions whose windows are regular, then along each of the
     others."""
-    first = channels_first(k, form)
+    first, rank, maximum = channels_first(k, data_format), rank_of(k), "Max" in k.owner.class_name
     k.shape(x, rank + 2)
     x = to_channels_last(k, x) if first else x
     counts, given = sizes(k, output_size, rank), [k.known(x, at + 1) for at in range(rank)]
@@ -144,14 +143,3 @@ def _pool_irregular(k: Call, x: Value, rank: int, maximum: bool, at: int, window
     tf, axis = k.tf, k.tf.ints(at + 1)
     every = tf.ConcatV2(*pooled, axis, dtype=x.dtype) if len(pooled) > 1 else pooled[0]
     return tf.GatherV2(every, tf.ints([first[end - start] + start for start, end in windows]), axis, dtype=x.dtype)
-
-
-def _enter_adaptive(rank: int, maximum: bool) -> None:
-    @builtin(f"Adaptive{'Max' if maximum else 'Average'}Pooling{rank}D", half=True)
-    def adaptive_pooling(k: Call, x: Value, *, output_size: int | list[int], data_format: str | None = None) -> Value:
-        return _adaptive(k, x, rank, maximum, output_size, data_format)
-
-
-for _rank in (1, 2, 3):
-    _enter_adaptive(_rank, True)
-    _enter_adaptive(_rank, False)

@@ -8,6 +8,11 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 
 
+def rank_of(k: Call) -> int:
+    """Return the number of spatial dimensions that is in the name of a layer's class: 2 of Conv2D."""
+    return int(next(filter(str.isdigit, k.owner.class_name)))
+
+
 def sizes(k: Call, value: Any, count: int) -> list[int]:
     """Return a number, or a list of them, as `count` positive numbers."""
     listed = [value] * count if type(value) is int else value
@@ -34,9 +39,9 @@ def to_channels_first(k: Call, x: Value) -> Value:
     return k.tf.transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
-def padding_of(k: Call, padding: str, known: tuple[str, ...] = ("valid", "same")) -> str:
+def padding_of(k: Call, padding: str) -> str:
     """Return a padding in TensorFlow's spelling."""
-    if padding.lower() not in known:
+    if padding.lower() not in ("valid", "same"):
         k.refuse(f"padding={padding!r}")
     return padding.upper()
 
