@@ -225,7 +225,7 @@ def holds_state_or_is_quantized(bound: Bindings) -> bool:
 
 
 def outside_readers(bound: Bindings) -> Iterator[tuple[Op, Op]]:
-    """Return (inner op, reader) for each use of an inner result, the root's aside, outside the match."""
+    """Yield (inner op, reader) for each use of an inner result, the root's aside, outside the match."""
     if len(bound.inner) == 1 and bound.inner[0] is bound.matched[0]:
         return
     matched = {*bound.matched, bound.miss.instead if bound.miss else None}

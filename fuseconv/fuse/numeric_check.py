@@ -193,7 +193,7 @@ class NumericCheck:
         data = [value not in places[0] and inner not in places[1] for value, inner in zip(*map(_inputs, both))]
 
         def draw(data: list[bool], rng: np.random.Generator, scale: float) -> list[np.ndarray]:
-            """Return data: of which inputs the numbers are neither places nor sizes."""
+            """Draw the inputs of one run. data: of which of them the numbers are neither places nor sizes."""
             drawn = pair.draw(rng) if pair.draw is not None else {}
             return [
                 drawn[value] if value in drawn else sampling.draw(rng, dtype.numpy, shape, scale, plain)

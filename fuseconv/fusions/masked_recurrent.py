@@ -98,7 +98,7 @@ class _Steps:
 
 
 def _steps(tfl: Builder, m: Match, x: Value) -> _Steps:
-    """Return x: [batch, time, in], in the order of the steps."""
+    """Return x as [batch, time, in], in the order of the steps."""
     if m.mask is None:
         return _first_steps(tfl, m.lengths, x)
     mask = tfl.transpose(m.mask, [1, 0]) if m.attrs["time_major"] else m.mask

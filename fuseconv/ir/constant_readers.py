@@ -29,7 +29,7 @@ class ConstantReaders:
             self._collect(ops)
 
     def others(self, constant: Value, op: Op) -> Iterator[tuple[Op, Value]]:
-        """Return the ops besides this one that read the memory of a constant, and the constant as they read it: itself,
+        """Yield the ops besides this one that read the memory of a constant, and the constant as they read it: itself,
         a view of all its elements in any order, or a `Product` of them."""
         if constant.stored is None or constant.stored.nbytes <= OP_BYTES:
             return

@@ -210,7 +210,7 @@ def _varint(data: Any, at: int) -> tuple[int, int]:
 
 
 def _table(data: bytes, path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Return the entries of a LevelDB table, in the order of their keys.
+    """Yield the entries of a LevelDB table, in the order of their keys.
 
     Blocks follow each other in the file, and the keys in them are in ascending order."""
     if len(data) < _FOOTER_BYTES or struct.unpack_from("<Q", data, len(data) - 8)[0] != _MAGIC:
@@ -239,7 +239,7 @@ def _handle(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Return the entries of a block. A key may be stored without what it shares with the one before, but each
+    """Yield the entries of a block. A key may be stored without what it shares with the one before, but each
     _RESTART_INTERVAL-th is whole: all of them together are at most that many times as long as the block."""
     end = offset + size
     if end + _TRAILER_BYTES > len(data) or size < 4:
@@ -305,7 +305,7 @@ def _crc32c_tables(level: int) -> np.ndarray:
 
 
 def _strings(data: memoryview, count: int, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """Return strings: their lengths as varints, a checksum of four bytes, their bytes."""
+    """Return the strings of a tensor. data: their lengths as varints, a checksum of four bytes, their bytes."""
     lengths = []
     at = 0
     try:

@@ -109,7 +109,7 @@ def _names(concrete: Any) -> tuple[list[str], list[str]]:
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Return the leaves of a structure in the order of tf.nest, each with its path."""
+    """Yield the leaves of a structure in the order of tf.nest, each with its path."""
     kind = value.WhichOneof("kind")
     if kind in _ROWS:
         items = [(str(index), item) for index, item in enumerate(getattr(value, kind).values)]

@@ -120,11 +120,13 @@ class Importer:
         return dtypes[index]
 
     def want(self, ref: FuncRef, node: str) -> None:
+        """Let `build_functions` build a function that a node refers to. Raises InputError if the model lacks it."""
         if ref.name not in self.library:
             raise InputError(f"The node '{node}' calls the function '{ref.name}', which the model does not contain.")
         self._wanted.append(ref.name)
 
     def _function(self, name: str) -> Graph:
+        """Return the graph of a function of the library: FunctionDef -> Graph, with its annotation."""
         proto = self.library[name]
         signature = proto.signature
         self.callee(name)
@@ -160,7 +162,8 @@ class Importer:
 
 
 def _function_input(graph: Graph, arg_attrs: Any, arg: Any) -> Value:
-    """Return arg_attrs: the ArgAttrs of this argument; None if the function says nothing of it."""
+    """Add the input of a graph for an argument of its FunctionDef. arg_attrs: the ArgAttrs that this has; None if the
+    function says nothing of it."""
     said = arg_attrs.attr.get("_output_shapes") if arg_attrs is not None else None
     shapes = said.list.shape[:1] if said is not None else []
     shape = attrs.shape(shapes[0]) if shapes else None

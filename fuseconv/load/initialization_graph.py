@@ -73,7 +73,7 @@ class Effects:
         self._work = 0
 
     def of(self, main: Scope, root: str) -> Iterator[Source]:
-        """Return the nodes that write a variable or table when the node `root` of the main graph runs."""
+        """Yield the nodes that write a variable or table when the node `root` of the main graph runs."""
         stack = [(main, root)]
         seen: set[str] = set()
         while stack:

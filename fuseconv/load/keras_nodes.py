@@ -40,7 +40,7 @@ def check_nodes(path: Path, config: dict[str, Any]) -> None:
 
 
 def _models(config: Any) -> Iterator[list[dict[str, Any]]]:
-    """Return the layers of each functional model in a configuration."""
+    """Yield the layers of each functional model in a configuration."""
     for item, _ in objects(config):
         layers = item.get("layers")
         if isinstance(layers, list):
@@ -72,7 +72,7 @@ def _waiting(path: Path, layers: list[dict[str, Any]]) -> dict[_Call, set[_Call]
 
 
 def _sources(node: Any, names: dict[str, int]) -> Iterator[_Call]:
-    """Return the calls whose results go into one: [layer, call, tensor, ...] of older files, or marked tensors of
+    """Yield the calls whose results go into one: [layer, call, tensor, ...] of older files, or marked tensors of
     newer."""
     stack = [node]
     while stack:

@@ -75,7 +75,7 @@ def _name(function: Any) -> str:
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Return the leaves of what a function returns in the order of tf.nest, each with its path."""
+    """Yield the leaves of what a function returns in the order of tf.nest, each with its path."""
     if isinstance(value, Mapping):
         items = [(str(key), value[key]) for key in sorted(value)]
     elif isinstance(value, (list, tuple)):

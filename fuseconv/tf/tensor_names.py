@@ -41,7 +41,7 @@ class Tensor:
 
 
 def places(module: Module, graph: Graph) -> Iterator[Place]:
-    """Return each op of a graph and of the functions that it runs, with where it stands."""
+    """Yield each op of a graph and of the functions that it runs, with where it stands."""
     framed = _framed(graph)
     pending = [Place(op, (), op if op in framed else None) for op in reversed(graph.ops)]
     while pending:

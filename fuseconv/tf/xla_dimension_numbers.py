@@ -99,7 +99,7 @@ def _next(numbers: Iterator[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _varints(data: bytes) -> Iterator[tuple[int, int]]:
-    """Return the numbers of seven bits a byte, each with the place behind it."""
+    """Yield the numbers of seven bits a byte, each with the place behind it."""
     number = shift = 0
     for place, byte in enumerate(data):
         number |= (byte & 0x7F) << shift

@@ -118,7 +118,7 @@ def cast(x: np.ndarray, *, in_data_type: str | None = None, out_data_type: str =
 
 @kernel
 def transpose(x: np.ndarray, perm: np.ndarray) -> np.ndarray:
-    """Return a view: weights are made contiguous only on their way to the file."""
+    """Transpose to a view: weights are made contiguous only on their way to the file."""
     return np.transpose(x, [int(axis) for axis in perm])
 
 

@@ -102,12 +102,12 @@ def _per_channel(value: Value | None) -> bool:
 
 
 def _hybrid(op: Op) -> bool:
-    """Return float activations on int8 weights."""
+    """Return whether an op computes on float activations and int8 weights."""
     return _type(op, 0) == "float32" and _type(op, 1) == "int8" and op.result.dtype is types.FLOAT32
 
 
 def _all(op: Op, name: str) -> bool:
-    """Return activations, weights and result are of one type."""
+    """Return whether activations, weights and result are of this type."""
     return name == _type(op, 0) == _type(op, 1) == op.result.dtype.name
 
 
@@ -117,7 +117,7 @@ def _int16x8_with_bias_type(op: Op) -> bool:
 
 
 def _many_broadcast_dims(op: Op) -> bool:
-    """Return operands of unequal shapes, one of them of more than four dimensions."""
+    """Return whether the operands have unequal shapes, one of them of more than four dimensions."""
     left, right = op.operands[:2]
     same = left is not None and right is not None and left.shape == right.shape
     return not same and max(_rank(left), _rank(right)) > 4
@@ -350,7 +350,7 @@ def _dynamic_update_slice(op: Op) -> int:
 
 
 def _recurrent(op: Op) -> int:
-    """Return RNNs and the bidirectional LSTM: int8 weights, with the older or the asymmetric scheme."""
+    """Return the version of RNNs and the bidirectional LSTM: higher with int8 weights, and if inputs are asymmetric."""
     if _type(op, 1) == "int8" and op.result.dtype is types.FLOAT32:
         return 3 if _option(op, "asymmetric_quantize_inputs") else 2
     return 1

@@ -99,7 +99,7 @@ def size(value: Value) -> int:
 
 
 def chunks(value: Value) -> Iterator[memoryview | bytes]:
-    """Return the bytes of a constant, little-endian, one piece after the other."""
+    """Yield the bytes of a constant, little-endian, one piece after the other."""
     product = value if isinstance(value, Product) else None
     data = value.stored
     assert data is not None

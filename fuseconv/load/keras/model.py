@@ -188,7 +188,7 @@ _CLASSES = {"GroupQueryAttention": "GroupedQueryAttention"}
 
 
 def numbered(container: str, kinds: Iterable[str]) -> Iterator[str]:
-    """Return where the objects of a list stand in a file: "layers", Dense, LSTM, Dense -> layers/dense, layers/lstm,
+    """Yield where the objects of a list stand in a file: "layers", Dense, LSTM, Dense -> layers/dense, layers/lstm,
     layers/dense_1."""
     counts: Counter[str] = Counter()
     for kind in kinds:
@@ -301,7 +301,7 @@ def _calls_itself(data: Mapping[str, Any]) -> bool:
 
 
 def _nodes(data: Mapping[str, Any]) -> Iterator[tuple[list[Any], dict[str, Any]]]:
-    """Return the arguments of each call of a layer, with Refs for the tensors."""
+    """Yield the arguments of each call of a layer, with Refs for the tensors."""
     nodes = data.get("inbound_nodes")
     if not isinstance(nodes, list):
         raise InputError("The file is damaged: a layer of a functional model says nothing of its calls.")
@@ -391,7 +391,7 @@ def _mapped_refs(function: Callable[[Ref], Any], item: Any) -> Any:
 
 
 def flat(item: Any) -> Iterator[Any]:
-    """Return the leaves of a structure, those of a dict by the order of its keys."""
+    """Yield the leaves of a structure, those of a dict by the order of its keys."""
     if isinstance(item, (list, tuple)) and not isinstance(item, (Ref, InputSpec)):
         for part in item:
             yield from flat(part)

@@ -161,7 +161,7 @@ class _Groups:
 
 
 def _halves(part: Part, half: str = "") -> Iterator[tuple[Value, str]]:
-    """Return each weight of a Bidirectional layer, with what the names of the other half's start with in files."""
+    """Yield each weight of a Bidirectional layer, with what the names of the other half's start with in files."""
     yield from ((weight.value, half) for weight in part.weights if half)
     for names, inner in part.parts:
         yield from _halves(inner, {"forward_layer": "/backward_", "backward_layer": "/forward_"}.get(names[0], half))

@@ -50,7 +50,7 @@ def _before_reset_after(config: dict[str, Any]) -> bool:
 
 
 def _layers(config: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the class name and the settings of each object in an architecture."""
+    """Yield the class name and the settings of each object in an architecture."""
     for item, _ in objects(config):
         if isinstance(item.get("class_name"), str) and isinstance(item.get("config"), dict):
             yield item["class_name"], item["config"]

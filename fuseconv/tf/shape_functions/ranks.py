@@ -134,7 +134,7 @@ def _takes(op_def: Any, at: int, shape: list[int | None]) -> bool:
 
 
 def _attributes(op_def: Any) -> Iterator[dict[str, Any]]:
-    """Return attributes to try an op with: defaults, and several values for those that have none."""
+    """Yield attributes to try an op with: defaults, and several values for those that have none."""
     from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
     choices: list[list[Any]] = []

@@ -434,7 +434,7 @@ class _BranchOutliner(_Outliner):
         return deeper if context[-1][1] == side else other
 
     def give_index(self, merge: Op, condition: Value, out: list[Op]) -> None:
-        """Return which operand a merge took, as a number."""
+        """Let the readers of a merge's index read which operand it took, computed from the condition."""
         index = merge.results[1]
         tf = TfBuilder(out, merge)
         taken = tf.Cast(condition, dtype=index.dtype)

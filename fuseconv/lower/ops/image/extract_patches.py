@@ -129,7 +129,7 @@ def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding
 def _window_slices(
     tfl: Lowering, x: Value, window: list[tuple[int, int, int]]
 ) -> Iterator[tuple[tuple[int, int], Value]]:
-    """Return for each (row, column) of the window the strided slice of x that it covers."""
+    """Yield for each (row, column) of the window the strided slice of x that it covers."""
     (rows, down, row_gap), (columns, right, column_gap) = window
     for row, column in itertools.product(range(rows), range(columns)):
         # Ends count from the end: so many pixels does the window reach beyond this one.

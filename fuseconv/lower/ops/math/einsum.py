@@ -231,7 +231,7 @@ def _present(order: Labels, term: _Term) -> Labels:
 
 
 def _layouts(a: _Term, b: _Term, output: Labels) -> Iterator[_Layout]:
-    """Return every layout that keeps the order that a group's labels have in an operand or in the result. A batch may
+    """Yield every layout that keeps the order that a group's labels have in an operand or in the result. A batch may
     have dimensions that an operand lacks and is broadcast along: those of an ellipsis, and those before the others in
     the result, as of bhid,hjd->bhij."""
 
