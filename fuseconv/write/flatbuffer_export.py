@@ -103,7 +103,7 @@ def write(
     buffers = _Buffers(module)
     model = _Model(module, buffers, plans_arena)
     weights = [Weight(value, size(value), Deferred()) for value in buffers.weights]
-    inline = sum(weight.size + ALIGNMENT for weight in weights) < inline_limit
+    inline = sum([weight.size + ALIGNMENT for weight in weights]) < inline_limit
     root = model.root([weight.buffer(inline) for weight in weights])
     saved = 0 if names else leave_out_names(root)
     write_with_weights(out, Encoder(root, b"TFL3").data, weights, inline, progress)
