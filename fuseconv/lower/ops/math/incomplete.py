@@ -21,7 +21,7 @@ from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import as_vectors, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.polynomial import polynomial
+from fuseconv.tfl.horner import polynomial
 
 _ONE, _TWO = np.float32(1), np.float32(2)
 # Of falling powers of d, |d| <= 0.4: (d - log(1 + d)) / (d * d), fitted with a relative error of 6e-8.
