@@ -5,7 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,11 +52,21 @@ def convert_each(
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = min(len(jobs), cores)
     with ProcessPoolExecutor(count, context) as pool:
-        documents = list(pool.map(_run, jobs))
+        running = [pool.submit(_run, job) for job in jobs]
+        documents = [_document(job, future) for job, future in zip(jobs, running)]
     for job, document in zip(jobs, documents):
         for warning in document.get("warnings", ()):
             terminal.warn(f"{job.model}: {warning}")
     _tell(terminal, jobs, documents)
+
+
+def _document(job: _Job, future: Future[dict[str, Any]]) -> dict[str, Any]:
+    """Return what became of a conversion, also where its process was killed, or another whose end took it along."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        why = InputError("a process that converts was killed, perhaps for want of memory: convert this model alone")
+        return {"model": job.model, "error": error_entry(why)}
 
 
 def _run(job: _Job) -> dict[str, Any]:

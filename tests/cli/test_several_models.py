@@ -29,6 +29,14 @@ def test_several_models(tmp_path: Path) -> None:
     assert (tmp_path / "conv_bn.tflite").read_bytes() == fuseconv.convert(MODEL).data
 
 
+def test_processes_that_are_killed(tmp_path: Path) -> None:
+    (tmp_path / "kill.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    result = _run("convert", MODEL, TESTDATA / "frozen.pb", "-o", tmp_path, "--plugin", tmp_path / "kill.py")
+    assert result.exit_code == 2 and result.stderr == "fuseconv: error: 2 of 2 models were not converted\n"
+    assert result.stdout.count("was killed, perhaps for want of memory") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["kill.py"]
+
+
 @pytest.mark.parametrize(("args", "why"), [
     (["-o", "no_directory"], "there is no such directory: make it"), (["-o", "-"], "give a directory"),
     (["--report", "r.json"], "are of one model"), ([str(MODEL)], "two of the models would be written to"),
