@@ -18,6 +18,7 @@ from fuseconv.load.initialization_graph import TABLE_WRITES
 from fuseconv.load.live import LiveModel, Source, opened
 from fuseconv.load.saved_model import chosen_tags, function_signatures
 from fuseconv.load.stablehlo.exported import is_exported
+from fuseconv.load.tflite.reader import refuse_damaged
 from fuseconv.load.through_keras.model_file import trace
 from fuseconv.load.traced_functions import Traced
 from fuseconv.quantize.existing import form_of_file
@@ -59,8 +60,9 @@ class TFLiteFile:
             self._document = describe(tflite, self.name)
         else:
             self.name = os.fspath(tflite)
-            # The runtime trusts a file's indices: a damaged one could end the process.
+            # The runtime trusts a file's indices and shapes: a damaged one could end the process.
             self._document = inspect(tflite)
+            refuse_damaged(tflite)
             source = {"model_path": self.name}
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
+from fuseconv.errors import InputError
 from fuseconv.runners import TFLiteFile, first_line
 from fuseconv.write.flatbuffer_export import to_bytes
+from tests.load.tflite.files import changed_dense
 from tests.tf.text_cases import module_of
 
 
@@ -21,6 +26,15 @@ from tests.tf.text_cases import module_of
 )
 def test_the_line_that_says_what_is_wrong(text: str, line: str) -> None:
     assert first_line(ValueError(text)) == line
+
+
+def test_a_damaged_file_does_not_reach_the_runtime(tmp_path: Path) -> None:
+    def without_inputs(model: Any) -> None:
+        model.subgraphs[0].inputs = []
+
+    (tmp_path / "it.tflite").write_bytes(changed_dense(without_inputs))
+    with pytest.raises(InputError, match=r"damaged TFLite model: the tensor .+ is read, but nothing"):
+        TFLiteFile(tmp_path / "it.tflite")
 
 
 def test_integers_of_a_file_are_floats_to_the_caller() -> None:

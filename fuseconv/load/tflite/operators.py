@@ -106,7 +106,9 @@ class Operators:
             told = [(dtype, tensors.stored_shape(index)) for dtype, index in zip(dtypes, results)]
         try:
             found = definition.result_types(op.operands, op.attrs, told)
-        except (TypeError, AttributeError, AssertionError, *ILL_FITTING) as error:
+        except (AttributeError, AssertionError) as error:
+            raise DamagedError(f"{op.type} ({op.name}) lacks an operand that it needs, or its shape") from error
+        except (TypeError, *ILL_FITTING) as error:
             raise DamagedError(f"the operands of {op.type} ({op.name}) do not fit together: {error}") from error
         if len(found) != len(results):
             raise DamagedError(f"{op.type} ({op.name}) makes {len(found)} results, and not {len(results)}")

@@ -15,7 +15,7 @@ import os
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.files import map_file
 from fuseconv.ir.graph import Graph, Module
 from fuseconv.ir.verifier import MalformedError, check
@@ -41,6 +41,17 @@ def read_tflite(path: str | os.PathLike[str]) -> Module:
     Raises InputError if it cannot be read, is no TFLite model or is damaged, and UnsupportedError for ops that are not
     known."""
     return module_of_bytes(map_file(path), os.fspath(path))
+
+
+def refuse_damaged(path: str | os.PathLike[str]) -> None:
+    """Raise InputError for a file that is damaged; none for what is only not read here, such as unknown ops."""
+    try:
+        read_tflite(path)
+    except UnsupportedError:
+        pass
+    except InputError as error:
+        if isinstance(error.__cause__, (DamagedError, MalformedError)):
+            raise
 
 
 def module_of_bytes(data: bytes | mmap.mmap, name: str) -> Module:

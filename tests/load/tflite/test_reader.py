@@ -13,7 +13,7 @@ from ai_edge_litert import schema_py_generated as schema
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Quantization, Signature, Value, constant
-from fuseconv.load.tflite.reader import module_of_bytes, read_tflite
+from fuseconv.load.tflite.reader import module_of_bytes, read_tflite, refuse_damaged
 from fuseconv.tfl.builder import Builder
 from fuseconv.write.flatbuffer_export import to_bytes, write
 from tests.load.tflite.files import BATCH, WEIGHTS, changed_dense, dense
@@ -150,6 +150,39 @@ def _recursion(model: Any) -> None:
 def test_what_is_refused(change: Any, match: str) -> None:
     with pytest.raises(InputError, match=match):
         module_of_bytes(changed_dense(change), "it")
+
+
+def _no_input(model: Any) -> None:
+    model.subgraphs[0].inputs = []
+
+
+def _no_operand(model: Any) -> None:
+    op = model.subgraphs[0].operators[0]
+    op.inputs = [-1, *op.inputs[1:]]
+
+
+def _later_op(model: Any) -> None:
+    model.operatorCodes[0].builtinCode = schema.BuiltinOperator.STABLEHLO_RNG_BIT_GENERATOR
+
+
+def _elsewhere(model: Any) -> None:
+    model.subgraphs[0].tensors[0].externalBuffer = 1
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [(_no_input, "nothing makes it"), (_no_operand, "lacks an operand"), (_recursion, "runs itself")],
+)
+def test_what_is_damaged_is_refused_before_it_runs(change: Any, match: str, tmp_path: Path) -> None:
+    (tmp_path / "it.tflite").write_bytes(changed_dense(change))
+    with pytest.raises(InputError, match=match):
+        refuse_damaged(tmp_path / "it.tflite")
+
+
+@pytest.mark.parametrize("change", [_later_op, _elsewhere, lambda model: None])
+def test_what_is_only_not_read_may_run(change: Any, tmp_path: Path) -> None:
+    (tmp_path / "it.tflite").write_bytes(changed_dense(change))
+    refuse_damaged(tmp_path / "it.tflite")
 
 
 def test_no_model_and_no_file(tmp_path: Path) -> None:
