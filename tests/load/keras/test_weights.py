@@ -73,6 +73,15 @@ def test_weights_that_the_layers_do_not_expect_are_refused(tmp_path: Path) -> No
             weights.read(save(tmp_path, **options), part)  # type: ignore[arg-type]
 
 
+def test_a_group_in_the_place_of_a_weight_is_refused(tmp_path: Path) -> None:
+    path = save(tmp_path)
+    with h5py.File(path, "r+") as file:
+        del file["model_weights/dense/dense/kernel:0"]
+        file.create_group("model_weights/dense/dense/kernel:0")
+    with pytest.raises(UnknownLayer, match="the file has no array for its kernel"):
+        weights.read(path, model())
+
+
 def test_weights_of_theano_are_refused(tmp_path: Path) -> None:
     path = save(tmp_path)
     with h5py.File(path, "r+") as file:
