@@ -237,6 +237,8 @@ for _op in ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeA
     row(_op, lambda b: [f(b, 3, 4, 6), i(5, 2 * b)])
 row("ResizeNearestNeighborGrad", lambda b: [f(b, 5, 8, 6), i(3, 2 * b)])
 row("ResizeBilinearGrad", lambda b: [f(b, 5, 8, 6), f(b, 3, 4, 6)])
+for _op in ("ExtractGlimpse", "ExtractGlimpseV2"):
+    row(_op, lambda b: [f(b, 9, 7, 2), i(3, 4), f(b, 2)], uniform_noise=False, noise="zero")
 row("CropAndResize", lambda b: [f(b, 9, 9, 2), p(4, 4), i(0, 1, 2, 0), i(3, 4)])
 for _op in ("RGBToHSV", "HSVToRGB"):
     row(_op, lambda b: [p(b, 4, 3)])

@@ -155,6 +155,7 @@ row("StatelessRandomGetAlg", lambda b: [])
 row("Multinomial", lambda b: [f(b, 4), s(6)])
 row("RandomGamma", lambda b: [i(b, 4), p(2)])
 row("RandomShuffle", lambda b: [f(b, 4)])
+row("StatelessShuffle", lambda b: [f(b, 4), _KEY, _COUNTER, s(1)])
 
 # Strings.
 _WORDS = np.array([b"a b", b"", b"cde f g", b"7", b" x "], object)

@@ -50,6 +50,12 @@ def _pair(sizes: Sequence[Dim]) -> Sequence[Dim]:
     return sizes
 
 
+@infers("ExtractGlimpse", "ExtractGlimpseV2")
+def extract_glimpse(op: Op, images: Value, size: Value, offsets: Value) -> Shapes:
+    batch, _, _, channels = with_rank(images, 4)
+    return (batch, *_pair(extents(size, "size")), channels)
+
+
 @infers("CropAndResize")
 def crop_and_resize(op: Op, image: Value, boxes: Value, box_ind: Value, crop_size: Value) -> Shapes:
     height, width = sizes(crop_size)
