@@ -13,6 +13,10 @@ row("SparseReshape", lambda b: [_PLACES, _SIZES, np.array([2, -1, 2], np.int64)]
 row("SparseFillEmptyRows", lambda b: [_PLACES, f(2), _SIZES, np.float32(1)], fresh=True)
 row("SparseReduceSum", lambda b: [_PLACES, f(2), np.array([3, b], np.int64), i(0)])
 row("SparseReduceSum", lambda b: [_PLACES, f(2), np.array([3, b], np.int64), i(-1)], name="kept", keep_dims=True)
+row("SparseReduceMax", lambda b: [_PLACES, f(2), np.array([3, b], np.int64), i(0)])
+row("SparseConcat", lambda b: [[_PLACES] * 2, [f(2), f(2)], [_SIZES] * 2], concat_dim=1)
+row("SparseSlice", lambda b: [_PLACES, f(2), _SIZES, _SIZES // 3, _SIZES], fresh=True)
+row("SparseAdd", lambda b: [_PLACES, f(2), _SIZES, _PLACES[:1], f(1), _SIZES, np.float32(0)], fresh=True)
 row("SparseTensorDenseAdd", lambda b: [_PLACES, f(2), np.array([3, b], np.int64), f(3, b)])
 for _op in ("SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul"):
     row(_op, lambda b: [_PLACES, f(2), np.array([3, b], np.int64), f(3, b)])

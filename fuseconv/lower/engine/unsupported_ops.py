@@ -55,10 +55,9 @@ _FAMILIES = {
     _SPARSE: """
         AddSparseToTensorsMap DeserializeManySparse DeserializeSparse RaggedCountSparseOutput RaggedCross
         RaggedFillEmptyRows RaggedTensorFromVariant RaggedTensorToVariant SerializeManySparse SerializeSparse
-        SparseAdd SparseBincount SparseConcat SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2
-        SparseMatMul SparseReduceMax SparseReduceMaxSparse SparseReduceSumSparse SparseSlice SparseSparseMaximum
-        SparseSparseMinimum SparseSplit DenseToDenseSetOperation DenseToSparseSetOperation SetSize
-        SparseToSparseSetOperation""",
+        SparseBincount SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2 SparseMatMul
+        SparseReduceMaxSparse SparseReduceSumSparse SparseSparseMaximum SparseSparseMinimum SparseSplit
+        DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation""",
     _FILES: """
         DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeGif DecodeImage DecodeJSONExample DecodeJpeg
         DecodePng DecodeProtoV2 DecodeWav DecodeWebP EncodeJpeg EncodeJpegVariableQuality EncodePng EncodeProto

@@ -12,7 +12,7 @@ from fuseconv.lower.ops.math.arithmetic import floor_quotient
 from fuseconv.lower.ops.math.reduction import reduced
 from fuseconv.lower.ops.ragged import elements
 from fuseconv.lower.ops.segment import unsorted
-from fuseconv.lower.rules import Lowering, lowers
+from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
@@ -21,11 +21,7 @@ from fuseconv.lower.support.type_promotion import cast, in_float32
 @lowers
 def SparseReorder(tfl, indices, values, shape):
     """GATHER in the order that TOPK_V2 gives the places in the dense tensor."""
-    order = _order(tfl, _flat_indices(tfl, _columns(tfl, indices), _sizes(tfl, shape)))
-    return [
-        tfl.gather(indices, order, axis=0),
-        build_legalized(tfl, "GATHER", lambda x: tfl.gather(x, order, axis=0), values),
-    ]
+    return _reordered(tfl, indices, values, shape)
 
 
 @lowers
@@ -87,6 +83,66 @@ def SparseReduceSum(tfl, indices, values, shape, reduction_axes, *, keep_dims=Fa
 
 
 @lowers
+def SparseReduceMax(tfl, indices, values, shape, reduction_axes, *, keep_dims=False):
+    """REDUCE_MAX of SCATTER_ND, with the least number where no element is; 0 where nothing is reduced."""
+    where, sizes = cast(tfl, indices, types.INT32), cast(tfl, shape, types.INT32)
+    dense = build_legalized(tfl, "SCATTER_ND", lambda x: tfl.scatter_nd(where, x, sizes), values)
+    there = tfl.scatter_nd(where, filled(tfl, values.shape, 1, types.INT32, values), sizes)
+    lowest = -np.inf if dense.dtype.is_float else np.iinfo(dense.dtype.numpy).min
+    most = reduced(tfl, "REDUCE_MAX", select(tfl, tfl.equal(there, 0), lowest, dense), reduction_axes, keep_dims, 0)
+    count = reduced(tfl, "SUM", there, reduction_axes, keep_dims, 0)
+    return select(tfl, tfl.equal(count, 0), 0, most)
+
+
+@lowers
+def SparseConcat(tfl, *operands, concat_dim):
+    """CONCATENATION of the elements, their indices moved along the dimension; then as SparseReorder."""
+    count = len(operands) // 3
+    places, values, shapes = (operands[at : at + count] for at in (0, count, 2 * count))
+    (rank,) = static_dims(shape_of(shapes[0], 1), "the rank of a sparse tensor")
+    axis = concat_dim % rank
+    along = np.arange(rank, dtype=np.int64) == axis
+    whole, moved = shapes[0], [places[0]]
+    for place, shape in zip(places[1:], shapes[1:]):
+        offset = tfl.mul(whole, along.astype(np.int64))
+        moved.append(elementwise(tfl, "ADD", place, offset))
+        whole = tfl.add(tfl.mul(shape, along.astype(np.int64)), whole)
+    indices = tfl.concatenation(*moved, axis=0)
+    elements = build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=0), *values)
+    return [indices, elements, whole] if axis == 0 else [*_reordered(tfl, indices, elements, whole), whole]
+
+
+@lowers
+def SparseSlice(tfl, indices, values, shape, start, size):
+    """GATHER of the elements within."""
+    end = elementwise(tfl, "MINIMUM", tfl.add(start, size), shape)
+    inside = tfl.logical_and(
+        elementwise(tfl, "GREATER_EQUAL", indices, start), elementwise(tfl, "LESS", indices, end)
+    )
+    kept = tfl.reshape(tfl.where(tfl.reduce_all(inside, [1])), [-1])
+    taken = elementwise(tfl, "SUB", tfl.gather(indices, kept, axis=0), start)
+    elements = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, kept, axis=0), values)
+    return [taken, elements, elementwise(tfl, "MAXIMUM", tfl.sub(end, start), 0)]
+
+
+@lowers
+def SparseAdd(tfl, a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh):
+    """UNSORTED_SEGMENT_SUM of the elements of both in one order: neighbors of the same place are one element."""
+    require(not constant_of(thresh, "the threshold").any(), "small sums are dropped")
+    indices = tfl.concatenation(a_indices, b_indices, axis=0)
+    values = build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=0), a_values, b_values)
+    indices, values = _reordered(tfl, indices, values, a_shape)
+    place = _flat_indices(tfl, _columns(tfl, indices), _sizes(tfl, a_shape))
+    before = tfl.concatenation(tfl.const(np.array([-1], np.int64)), place, axis=0)
+    first = tfl.not_equal(tfl.slice_(before, [0], tfl.shape_(place)), place)
+    number = tfl.cumsum(cast(tfl, first, types.INT32), tfl.const(0, types.INT32))
+    kept = tfl.reshape(tfl.where(first), [-1])
+    count = tfl.reshape(tfl.shape_(kept), [])
+    sums = unsorted(tfl, "UNSORTED_SEGMENT_SUM", values, tfl.sub(number, 1), count)
+    return [tfl.gather(indices, kept, axis=0), sums, a_shape]
+
+
+@lowers
 def SparseTensorDenseAdd(tfl, indices, values, shape, dense):
     """ADD of SCATTER_ND."""
     where, sizes = cast(tfl, indices, types.INT32), cast(tfl, shape, types.INT32)
@@ -123,6 +179,15 @@ def SparseSoftmax(tfl, indices, values, shape):
     distance = tfl.sub(values, tfl.gather(tfl.unsorted_segment_max(values, row, rows), row, axis=0))
     powers = tfl.exp(distance)
     return tfl.div(powers, tfl.gather(tfl.unsorted_segment_sum(powers, row, rows), row, axis=0))
+
+
+def _reordered(tfl: Lowering, indices: Value, values: Value, shape: Value) -> list[Value]:
+    """Return the indices and elements in row-major order."""
+    order = _order(tfl, _flat_indices(tfl, _columns(tfl, indices), _sizes(tfl, shape)))
+    return [
+        tfl.gather(indices, order, axis=0),
+        build_legalized(tfl, "GATHER", lambda x: tfl.gather(x, order, axis=0), values),
+    ]
 
 
 def _columns(tfl: Lowering, indices: Value) -> list[Value]:

@@ -27,7 +27,21 @@ def fill_empty_rows(op: Op, indices: Value, values: Value, shape: Value, default
     return [(made, rank), (made,), (first,), (count,)]
 
 
-@infers("SparseReduceSum")
+@infers("SparseConcat")
+def sparse_concat(op: Op, *operands: Value, concat_dim: int) -> Shapes:
+    count = len(operands) // 3
+    places = [with_rank(value, 2) for value in operands[:count]]
+    total, rank = sum((place[0] for place in places[1:]), places[0][0]), places[0][1]
+    return [(total, rank), (total,), (rank,)]
+
+
+@infers("SparseAdd", "SparseSlice")
+def sparse_of_other_elements(op: Op, indices: Value, values: Value, shape: Value, *others: Value) -> Shapes:
+    (_, rank), made = with_rank(indices, 2), dims.fresh("elements")
+    return [(made, rank), (made,), (rank,)]
+
+
+@infers("SparseReduceMax", "SparseReduceSum")
 def sparse_reduce_sum(
     op: Op, indices: Value, values: Value, shape: Value, axes: Value, *, keep_dims: bool = False
 ) -> Shapes:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check
+from fuseconv.testing import check, check_refused
 
 raw = tf.raw_ops
 INDICES, VALUES = tf.TensorSpec([None, 2], tf.int64), tf.TensorSpec([None])
@@ -108,3 +108,42 @@ def test_attention_on_a_graph():
 
     x = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
     checked(fn, x, PLACES, specs=(tf.TensorSpec([None, 3]), INDICES))
+
+
+@pytest.mark.parametrize("axes", [-1, 0, [0, 1]], ids=str)
+@pytest.mark.parametrize("keep", [False, True])
+def test_largest(axes, keep):
+    """Of negative numbers too, and 0 where there are none."""
+
+    def fn(i, v, s):
+        return raw.SparseReduceMax(input_indices=i, input_values=v - 9, input_shape=s, reduction_axes=axes,
+                                   keep_dims=keep)  # fmt: skip
+
+    checked(fn, SORTED, NUMBERS, SIZES)
+    checked(lambda i, v, s: fn(i, tf.cast(v, tf.int32), tf.constant(SIZES)), SORTED, NUMBERS, SIZES)
+    checked(lambda i, v, s: fn(i, v, tf.constant(SIZES)), *EMPTY)
+
+
+@pytest.mark.parametrize("inputs", [(SORTED, NUMBERS, SIZES), EMPTY])
+def test_joined_sliced_and_added(inputs):
+    def parts(x):
+        return x.indices, x.values, x.dense_shape
+
+    def fn(i, v, s):
+        x = tf.SparseTensor(i, v, s)
+        y = tf.SparseTensor(i[:1] + tf.constant([[1, 1]], tf.int64), v[:1] * 2, s)
+        y = tf.sparse.concat(0, [tf.sparse.slice(y, [0, 0], [3, 6]), tf.sparse.slice(x, [2, 0], [2, 6])])
+        joined = [tf.sparse.concat(axis, [x, y, x]) for axis in (0, -1)]
+        added = tf.sparse.add(x, tf.SparseTensor(y.indices, y.values, s))
+        far = tf.sparse.slice(x, [1, 1], [9, 3])
+        return [parts(each) for each in (*joined, added, far, tf.sparse.add(x, x))]
+
+    checked(fn, *inputs)
+
+
+def test_a_sum_of_sparse_tensors_with_a_threshold_is_refused():
+    def fn(i, v, s):
+        x = tf.SparseTensor(i, v, s)
+        return tf.sparse.add(x, x, 0.5).values
+
+    check_refused(fn, INDICES, VALUES, SHAPE, match="small sums")
