@@ -267,6 +267,14 @@ class Call:
             owner.part.parts.append((names, made.part))
         return owner.parts[names[0]]
 
+    def of_own_type(self, inner: Object) -> Object:
+        """Return an object that the layer is made of and that Keras calls without the casts of a layer. Refuses one of
+        another dtype, or with quantized weights."""
+        policy = inner.config.get("dtype")
+        if compute_type(policy) is not self.dtype or quantization(policy):
+            self.refuse(f"its {inner.class_name} has another dtype, or quantized weights, which Keras does not heed")
+        return inner
+
     def mask(self, x: Value) -> Value | None:
         """Return the mask of a tensor."""
         return self.model.mask_of(x)

@@ -161,7 +161,7 @@ def stacked_cells(k: Call, x: Value, states: _States, *, cells: list) -> tuple[V
         config = config_of(data)
         count = len(state_dims(k, kind, config))
         given, states = states[:count], states[count:]
-        x, new = k.inner(attribute, kind, config).call([x, given], {})
+        x, new = k.of_own_type(k.inner(attribute, kind, config)).call([x, given], {})
         made += new
     return x, made
 

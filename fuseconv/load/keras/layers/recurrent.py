@@ -33,7 +33,7 @@ def _own(k: Call, kind: str, cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(k: Call, kind: str, config: dict[str, Any]) -> Cell:
-    return Cell(k.inner("cell", kind, config), state_dims(k, kind, config), shown_state(k, kind, config))
+    return Cell(k.of_own_type(k.inner("cell", kind, config)), state_dims(k, kind, config), shown_state(k, kind, config))
 
 
 def _variables(k: Call, x: Value, cell: Cell) -> list[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras.call import Call, Object, compute_type, quantization
+from fuseconv.load.keras.call import Call, Object
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.recurrent import RECURRENT
 from fuseconv.load.keras.model import MODELS, class_of, config_of, flat
@@ -27,6 +27,9 @@ def bidirectional(
         backward = k.inner("backward_layer", other, _with_zeros(k, other, config_of(backward_layer)))
     if not {kind, backward.class_name} <= RECURRENT or config.get("time_major"):
         k.refuse(f"its layer {kind} is not read as data")
+    if k.model.keras3:
+        k.of_own_type(forward)
+        k.of_own_type(backward)
     if isinstance(x, list):  # as tf-keras hands over the input and the first states
         x, initial_state = x[0], x[1:] or initial_state
     given = [] if initial_state is None else list(flat(initial_state))
@@ -76,10 +79,8 @@ def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
     if len(shape) < 3:
         k.refuse("its input has no features")
     inner = k.inner("layer", class_of(layer), config_of(layer))
-    policy = inner.config.get("dtype")
-    heeded = not k.model.keras3 or inner.class_name in MODELS
-    if not heeded and (compute_type(policy) is not k.dtype or quantization(policy)):
-        k.refuse("its layer has another dtype, or quantized weights, which Keras 3 does not heed")
+    if k.model.keras3 and inner.class_name not in MODELS:
+        k.of_own_type(inner)
     rest = [k.known(x, at) for at in range(2, len(shape))]
     variables = k.model.module.variables
     before = len(variables)

@@ -76,15 +76,24 @@ def test_tf_keras_itself_mixes_steps_and_examples(tmp_path: Path) -> None:
     check_data(tf_keras.Model(steps, tf_keras.layers.TimeDistributed(inner)(steps)), tmp_path, ["keras"])
 
 
-@pytest.mark.parametrize("dtype", ["mixed_float16", "int8"])
-def test_a_layer_of_another_dtype_is_refused_as_keras_3_does_not_heed_it(dtype: str, tmp_path: Path) -> None:
-    steps = keras.Input((5, 4))
-    inner = L.Dense(3, dtype=dtype if dtype == "mixed_float16" else None)
-    model = keras.Model(steps, L.TimeDistributed(inner)(steps))
-    if dtype == "int8":
-        model.quantize(dtype)
+HALF = {"dtype": "mixed_float16"}
+OTHERS = {
+    "Dense": (lambda: L.TimeDistributed(L.Dense(3, **HALF)), None),
+    "GRU": (lambda: L.Bidirectional(L.GRU(3, **HALF)), None),
+    "GRUCell": (lambda: L.RNN(L.GRUCell(3, **HALF)), None), "LSTMCell": (lambda: L.RNN(L.LSTMCell(3), **HALF), None),
+    "SimpleRNNCell": (lambda: L.RNN(L.StackedRNNCells([L.SimpleRNNCell(3, **HALF)])), None),
+    "quantized": (lambda: L.TimeDistributed(L.Dense(3)), "int8"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_has_another_dtype_is_refused_where_keras_3_does_not_heed_it(name: str, tmp_path: Path) -> None:
+    (make, mode), steps = OTHERS[name], keras.Input((5, 4))
+    model = keras.Model(steps, make()(steps))
+    if mode:
+        model.quantize(mode)
     model.save(tmp_path / "model.keras")
-    with pytest.raises(UnknownLayer, match="another dtype, or quantized weights"):
+    with pytest.raises(UnknownLayer, match=f"its {'Dense' if mode else name} has another dtype, or quantized weights"):
         load(tmp_path / "model.keras")
 
 
