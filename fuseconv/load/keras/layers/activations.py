@@ -15,7 +15,7 @@ from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
 
 _FUNCTIONS: dict[str, Callable[[Call, Value], Value]] = {}
-_Function = Callable[[Call, Value], Value]
+_Function = Callable[..., Value]
 
 
 def _activation(*names: str) -> Callable[[_Function], _Function]:
