@@ -201,6 +201,8 @@ def dotted(k: Call, a: Any, b: Any, axes: Any) -> Value:
     """Sum products over the last dimensions of one tensor and the first of another, or over those that are listed."""
     x, y = operands(k, a, b)
     ranks = len(k.shape(floats(k, x))), len(k.shape(y))
+    if type(axes) is int and not 0 < axes <= min(ranks):
+        k.refuse(f"axes={axes}")
     pairs = [list(range(ranks[0] - axes, ranks[0])), list(range(axes))] if type(axes) is int else axes
     left, right = ([each] if type(each) is int else list(each) for each in pairs)
     if not len(left) == len(right) == len(axes_of(k, left, ranks[0])) == len(axes_of(k, right, ranks[1])):

@@ -66,7 +66,7 @@ def test_norms_and_attention(tmp_path: Path) -> None:
     (lambda q: ops.rms_normalization(q, np.ones((4, 3), np.float32), axis=[2, 3]), "and a scale"),
     (lambda q: ops.diff(q, n=2), "n=2"), (lambda q: ops.sort(q > 0), "no tensor of floats"),
     (lambda q: ops.image.rgb_to_grayscale(q[:, :3], data_format="channels_first"), "channels first"),
-    (lambda q: ops.tensordot(q, np.ones(2, np.float32), axes=0), r"axis=\[\]"),
+    (lambda q: ops.tensordot(q, np.ones(2, np.float32), axes=0), "axes=0"),
     (lambda q: ops.digitize(q, q[0, 0, 0]), "no list of numbers"),
     (lambda q: ops.nan_to_num(ops.cast(q, "float64")), "called on float64"),
 ])  # fmt: skip

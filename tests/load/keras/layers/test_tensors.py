@@ -53,6 +53,9 @@ def test_only_keras_3_promotes_types() -> None:
         (tensors.permuted, [[0, 1]], "the order"),
         (tensors.tiled, [[0, 1]], "repeats"),
         (tensors.one_hot, [3, -1, "float32"], "of float32"),
+        (tensors.dotted, [I, 1 << 61], "axes=2305843009213693952"),
+        (tensors.dotted, [X, [[1, 1], [0, 1]]], "axes="),
+        (tensors.rolled, [1 << 40, 1], "shift=1099511627776"),
     ],
 )
 def test_what_no_run_could_do_is_refused(function: Any, arguments: list[Any], why: str) -> None:
