@@ -147,6 +147,19 @@ def _products() -> None:
          np.arange(-6, 6, dtype=np.int8).reshape(3, 4), np.arange(-10, 10, dtype=np.int8).reshape(4, 5))  # fmt: skip
 
 
+def _length(a: Any, b: Any) -> Any:
+    return jnp.sqrt(a * a + b * b)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return jnp.where(a[0] > b[0], a[0], b[0]), jnp.where(a[0] > b[0], a[1], b[1])
+
+
+def _pairs(a: Any) -> Any:
+    """Numbers and their places, and what a reduction of them begins with."""
+    return (a, lax.broadcasted_iota(jnp.int32, a.shape, 1)), (-jnp.inf, jnp.int32(9))
+
+
 def _reductions() -> None:
     for name in ("sum", "prod", "max", "min", "mean", "var"):
         case(f"reduce_{name}", partial(getattr(jnp, name), axis=1), "3,5,2")
@@ -159,6 +172,12 @@ def _reductions() -> None:
     case("softmax_dynamic", jax.nn.softmax, "b,5")
     case("logsumexp", lambda a: jax.nn.logsumexp(a, axis=1), "3,5")
     case("mean_dynamic", lambda a: jnp.mean(a, axis=1), "b,5")
+    case("reduce_lengths_dynamic", lambda a: lax.reduce(a, jnp.float32(0), _length, (1,)), "b,5")
+    case("reduce_last_place", lambda a: lax.reduce(*_pairs(a), _larger, (1,)), "3,5")
+
+
+def _places(a: Any, count: int) -> Any:
+    return jnp.clip((2 * a).astype(jnp.int32), -count, count)
 
 
 def _indexing() -> None:
@@ -176,6 +195,11 @@ def _indexing() -> None:
     case("take_batched", lambda a, i: jax.vmap(lambda row, j: row[j])(a, i), table, np.arange(6, dtype=np.int32) % 4)
     case("take_dynamic", lambda a, i: a[i], table, np.array([1, 5], np.int32))
     case("embedding_dynamic", lambda a: jnp.take(jnp.arange(12.0).reshape(4, 3), a.astype(jnp.int32), axis=0), "b,5")
+    case("rows_dynamic", lambda a: a[jnp.arange(a.shape[0]), _places(a[:, 0, 0], 4)], "b,4,2")
+    case("rows_behind_time_dynamic", lambda a: a[_places(a[0, :, 0], 4), jnp.arange(a.shape[1])], "4,b,2")
+    case("rows_along_dynamic", lambda a: jnp.take_along_axis(a, _places(a[:, :2], 5), axis=1), "b,5")
+    case("rows_mapped_dynamic", lambda a: jax.vmap(lambda row: row[_places(row[0, 0], 4)])(a), "b,4,2")
+    case("columns_mapped_dynamic", lambda a: jax.vmap(lambda row: row[:, _places(row[0], 4)])(a), "b,3,4")
     case("take_last_dynamic", lambda a: a[:, -1], "b,5")
     case("set_row", lambda a, b: a.at[2].set(b), table, "4")
     case("set_rows", lambda a, b, i: a.at[i].set(b), table, "2,4", np.array([5, 1], np.int32))
@@ -270,6 +294,9 @@ def _windows() -> None:
     case("max_pool_dynamic", _pool("max", (1, 2, 2, 1), (1, 2, 2, 1)), "b,6,6,3")
     case("max_pool_volume_dynamic", _pool("max", (1, 2, 2, 2, 1), (1, 2, 1, 1, 1)), "b,4,5,4,3")
     case("sum_dilated_dynamic", _pool("sum", (1, 2, 2, 1), (1, 1, 1, 1), window_dilation=(1, 2, 2, 1)), "b,7,6,3")
+    case("length_dynamic", lambda a: lax.reduce_window(a, jnp.float32(0), _length, (1, 3), (1, 2), "VALID"), "b,8")
+    case("larger_dynamic", lambda a: lax.reduce_window(*_pairs(a), _larger, (1, 2), (1, 2), "SAME"), "b,7")
+    case("cumulative_logsumexp", lambda a: lax.cumlogsumexp(a, 1), "3,4")
     case("mean_pool_dynamic", lambda a: _pool("sum", (1, 2, 2, 1), (1, 2, 2, 1))(a) / 4, "b,6,6,3")
 
 
@@ -307,6 +334,13 @@ def _platforms() -> None:
     both = "cpu", "cuda"
     case("same", lambda a: jnp.tanh(a) * a.shape[0], "b,4", platforms=both)
     case("dependent", lambda a: lax.platform_dependent(a, cpu=jnp.sin, default=jnp.cos), "3", platforms=both)
+
+
+def _devices() -> None:
+    rows = jax.sharding.NamedSharding(jax.sharding.Mesh(jax.devices()[:1], "data"), jax.sharding.PartitionSpec("data"))
+    case("sharding_constraint", lambda a: 2 * lax.with_sharding_constraint(jnp.sin(a), rows) + a, "3,4")
+    specs = {"mesh": rows.mesh, "in_specs": rows.spec, "out_specs": rows.spec}
+    case("sum_over_one", jax.shard_map(lambda a: a * lax.psum(a, "data"), **specs), "3,4")
 
 
 def _is_small(state: Any) -> Any:
@@ -394,7 +428,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 _GROUPS = (
     _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _window_gradients,
-    _random, _platforms, _loops, _linear_algebra,
+    _random, _platforms, _devices, _loops, _linear_algebra,
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ _UNKNOWN_SIZE = -(1 << 63)
 _MOST_DEPTH = 64
 _MOST_RANK = 64
 # Dialects whose attributes and types are read; others only matter to who asks for them.
-VHLO, BUILTIN = "vhlo", "builtin"
+VHLO, BUILTIN, SHARDY = "vhlo", "builtin", "sdy"
 _BUILTIN_NAMES = {
     3: "typed string", 5: "nested symbol", 6: "type", 7: "unit", 8: "integer", 9: "float", 16: "resource",
     17: "dense array", 18: "dense elements", 19: "dense strings", 20: "sparse elements", 21: "distinct",

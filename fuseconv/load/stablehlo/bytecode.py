@@ -12,7 +12,7 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.load.stablehlo import vhlo
-from fuseconv.load.stablehlo.attributes import BUILTIN, VHLO, Attributes, Entry, Location, UnreadError
+from fuseconv.load.stablehlo.attributes import BUILTIN, SHARDY, VHLO, Attributes, Entry, Location, UnreadError
 from fuseconv.load.stablehlo.cursor import Cursor, DamagedError, decoded
 
 MAGIC = b"ML\xefR"
@@ -24,6 +24,12 @@ _HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS, _HA
     1 << bit for bit in range(7)
 )
 _MOST_DEPTH = 64
+# Shardy's tensors are of MLIR's own types.
+_CAST = BUILTIN, "unrealized_conversion_cast"
+# What only says where tensors lie, on several devices.
+_ANNOTATIONS = frozenset({".".join(_CAST), *(f"{SHARDY}.{name}" for name in (
+    "mesh", "propagation_barrier", "reshard", "sharding_constraint", "sharding_group",
+))})  # fmt: skip
 
 
 @dataclass(eq=False, slots=True)
@@ -262,7 +268,8 @@ class _Reader:
                 self._skip_uses(cursor, len(region.arguments))
         if count > cursor.left:
             raise DamagedError(f"a block of {count} ops stands in a section that has {cursor.left} bytes left")
-        region.ops = [self._operation(cursor, scope, depth) for _ in range(count)]
+        ops = [self._operation(cursor, scope, depth) for _ in range(count)]
+        region.ops = [op for op in ops if op.name not in _ANNOTATIONS]
         return region
 
     def _argument(self, cursor: Cursor) -> Var:
@@ -287,7 +294,8 @@ class _Reader:
         if mask & _HAS_OPERANDS:
             op.operands = [scope.value(index) for index in cursor.varints()]
         op.results = [Var(self.attributes.type(kind), op, index) for index, kind in enumerate(kinds)]
-        scope.define(op.results)
+        # Where a tensor is to lie changes no element of it.
+        scope.define(op.operands if name in _ANNOTATIONS and len(kinds) == len(op.operands) else op.results)
         if mask & _HAS_SUCCESSORS:
             raise UnreadError(f"{name} branches to another block, which StableHLO does not write")
         if mask & _HAS_USES:
@@ -345,6 +353,8 @@ def _versioned(dialect: str, full_name: str) -> tuple[str, int]:
     """Return the name and version of an op: ("vhlo", "add_v1") -> ("add", 1)."""
     if dialect == BUILTIN and full_name == "module":
         return "module", 1
+    if dialect == SHARDY or (dialect, full_name) == _CAST:
+        return f"{dialect}.{full_name}", 1
     if dialect != VHLO:
         raise UnreadError(f"it holds the op {dialect}.{full_name}, which is none of StableHLO's portable form")
     if full_name not in vhlo.op_attributes():

@@ -114,11 +114,11 @@ def _shrunk(value: Value) -> Value:
     # As bits: 0.0 and -0.0 are two numbers here, and NaN is one.
     small = data.view(f"V{data.itemsize}")
     for axis, size in enumerate(data.shape):
-        ahead = (slice(None),) * axis
         # Most that differ do so in the first two elements.
-        if size < 2 or small[(*ahead, 0)].item(0) != small[(*ahead, 1)].item(0):
+        first = small[(slice(None),) * axis + (slice(0, 1),)]
+        second = small[(slice(None),) * axis + (slice(1, 2),)]
+        if size < 2 or first.item(0) != second.item(0):
             continue
-        first = small[(*ahead, slice(0, 1))]
         if np.array_equal(small, np.broadcast_to(first, small.shape)):
             small = first
     while small.ndim and small.shape[0] == 1:

@@ -6,6 +6,7 @@ from fuseconv.load.stablehlo.ops import (
     control,
     convolution,
     custom_calls,
+    devices,
     elementwise,
     indexing,
     linear_algebra,
@@ -22,8 +23,8 @@ from fuseconv.load.stablehlo.ops import (
 from fuseconv.load.stablehlo.ops.registry import TABLE
 
 for _module in (
-    control, convolution, custom_calls, elementwise, indexing, linear_algebra, loops, products, random, reductions,
-    scatter, shapes, sorting, window_gradients, windows,
+    control, convolution, custom_calls, devices, elementwise, indexing, linear_algebra, loops, products, random,
+    reductions, scatter, shapes, sorting, window_gradients, windows,
 ):  # fmt: skip
     TABLE.collect(_module)
 

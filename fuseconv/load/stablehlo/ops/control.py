@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import FuncRef, Value, copy_graph
-from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import TABLE, imports, takes
 from fuseconv.load.stablehlo.scope import Scope, refuse_unless, tensor_type, text
@@ -23,10 +23,12 @@ _FUNCTIONS = {
 _CHLO = "chlo."
 # Ops of a `map`'s body: what they make of scalars, they make of each element of tensors.
 _BY_ELEMENT = frozenset({
-    "abs", "add", "and", "compare", "constant", "convert", "cosine", "divide", "exponential", "floor", "log", "maximum",
-    "minimum", "multiply", "negate", "not", "or", "power", "remainder", "select", "sign", "sine", "sqrt", "subtract",
-    "tanh", "xor",
+    "abs", "add", "and", "compare", "constant", "convert", "cosine", "divide", "exponential", "exponential_minus_one",
+    "floor", "is_finite", "log", "log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or",
+    "power", "remainder", "rsqrt", "select", "sign", "sine", "sqrt", "subtract", "tanh", "xor",
 })  # fmt: skip
+# Functions that call each other deeper than this are not taken for what is computed of elements.
+_MOST_CALLS = 8
 
 
 @imports
@@ -42,19 +44,38 @@ def call(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
 def mapped(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     """map(x, y) body -> the ops of the body, of whole tensors in place of each element."""
     (body,) = op.regions
-    refuse_unless(all(inner.name in _BY_ELEMENT for inner in body.ops[:-1]), "it maps what takes more than elements")
+    return by_element(tf, body, operands)
+
+
+def by_element(tf: Scope, body: Region, operands: Sequence[Value], depth: int = 0) -> list[Value]:
+    """Return what a function of scalars makes of each element of tensors."""
     if len(body.arguments) != len(operands):
         raise DamagedError("a map has a body for another number of elements")
     tf.values.update(zip(body.arguments, operands))
     for inner in body.ops[:-1]:
-        importer, values = TABLE[inner.name], [tf.value(var) for var in inner.operands]
-        if not takes(importer, len(values)):
-            raise DamagedError(f"{inner.name} has {len(values)} operands")
-        made = importer(tf, inner, *values)
-        if not isinstance(made, Value) or made.dtype is not tensor_type(inner.results[0]).dtype:
+        budget.spend_results(1, tf.op.name)
+        values = [tf.value(var) for var in inner.operands]
+        if inner.name == "call":
+            callee = tf.functions.module.functions.get(text(inner.attribute("callee")))
+            refuse_unless(callee is not None and depth < _MOST_CALLS, "it maps a function that is not there, or deep")
+            made = by_element(tf, callee.regions[0], values, depth + 1)  # type: ignore[union-attr]
+        else:
+            made = [_of_elements(tf, inner, values)]
+        if [value.dtype for value in made] != [tensor_type(var).dtype for var in inner.results]:
             raise DamagedError(f"{inner.name} makes another type than it says")
-        tf.values[inner.results[0]] = made
+        tf.values.update(zip(inner.results, made))
     return [tf.value(var) for var in body.returned]
+
+
+def _of_elements(tf: Scope, op: Operation, values: list[Value]) -> Value:
+    refuse_unless(op.name in _BY_ELEMENT, f"it does {op.name} to elements")
+    importer = TABLE[op.name]
+    if not takes(importer, len(values)):
+        raise DamagedError(f"{op.name} has {len(values)} operands")
+    made = importer(tf, op, *values)
+    if not isinstance(made, Value):
+        raise DamagedError(f"{op.name} makes several results")
+    return made
 
 
 @imports

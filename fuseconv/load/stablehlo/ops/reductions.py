@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
+from fuseconv.load.stablehlo.ops.folds import Windows, folded
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scalar_function import extreme_and_index
 from fuseconv.load.stablehlo.scope import Scope, axes, ints, refuse_unless, tensor_type
@@ -22,23 +23,28 @@ _PAIRWISE = {
 
 @imports
 def reduce(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
-    """reduce(x, init), add -> Sum(x), and AddV2 with init if that is not 0."""
+    """reduce(x, init), add -> Sum(x), and AddV2 with init if that is not 0; of another body, the body of each element
+    in turn."""
     count = len(operands) // 2
     dims = axes(op.attribute("dimensions"), tensor_type(op.operands[0]).rank)
     kinds = reducers(op.regions[0], count)
-    if not kinds and count == 2 and len(dims) == 1:
-        return _with_index(tf, op, operands[0], dims[0])
-    refuse_unless(kinds, "what it reduces with is no sum, product, maximum, minimum, `and` or `or`")
-    return [
-        _reduced(tf, kind, x, start, dims) for kind, x, start in zip(kinds, operands[:count], operands[count:])
-    ]
+    if kinds:
+        pairs = zip(kinds, operands[:count], operands[count:])
+        return [_reduced(tf, kind, x, start, dims) for kind, x, start in pairs]
+    if count == 2 and len(dims) == 1 and counts(op.operands[1], dims[0]):
+        kind = extreme_and_index(op.regions[0])
+        if kind:
+            return _with_index(tf, op, kind, operands[0], dims[0])
+    shape = tensor_type(op.operands[0]).shape
+    known = all(shape[axis] is not None for axis in dims)
+    refuse_unless(known, "what it reduces is of unknown size, and by no sum, product, maximum, minimum, `and` or `or`")
+    windows = Windows.whole([size or 0 for size in shape], dims)
+    made = folded(tf, op.regions[0], operands[:count], operands[count:], shape, windows)
+    return [tf.Squeeze(value, squeeze_dims=dims) for value in made] if dims else made
 
 
-def _with_index(tf: Scope, op: Operation, x: Value, axis: int) -> list[Value]:
+def _with_index(tf: Scope, op: Operation, kind: str, x: Value, axis: int) -> list[Value]:
     """Return the largest or least of each row, and its index."""
-    kind = extreme_and_index(op.regions[0])
-    refuse_unless(kind, "what it reduces pairs with does not keep the largest or least and its index")
-    refuse_unless(counts(op.operands[1], axis), "what it reduces beside numbers are not their indices")
     dtype = tensor_type(op.results[1]).dtype
     if x.dtype is types.BOOL:
         x = tf.Cast(x, dtype=types.INT32)

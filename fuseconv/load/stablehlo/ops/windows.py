@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 
 import numpy as np
 
@@ -10,53 +10,51 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.folds import Windows, folded, parts
 from fuseconv.load.stablehlo.ops.reductions import is_identity, reducers
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.ops.shapes import padded
-from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless, tensor_type
 
 _COMPUTATIONS = {"add": "Add", "maximum": "Max", "minimum": "Min"}
 _PAIRWISE = {"add": "AddV2", "multiply": "Mul", "maximum": "Maximum", "minimum": "Minimum"}
 _CUMULATIVE = {"add": "Cumsum", "multiply": "Cumprod"}
 # x, the start, and the windows' sizes, strides, two dilations and padding.
 _DYNAMIC_OPERANDS = 7
-# Windows of more elements than these are not written out.
-_MOST_SLICES = 128
 
 
 @imports
-def reduce_window(tf: Scope, op: Operation, x: Value, *more: Value) -> Value:
-    """reduce_window(x, start), maximum -> XlaReduceWindow(x), a pool."""
-    refuse_unless(len(more) == 1, "it reduces windows of several tensors at once")
-    (start,), kind = more, tensor_type(op.operands[0])
-    kinds = reducers(op.regions[0], 1)
-    refuse_unless(kinds and kinds[0] in _PAIRWISE, "its windows are joined by no sum, product, maximum or minimum")
-    (joined,) = kinds
-    refuse_unless(x.dtype is not types.BOOL, "windows of booleans")
+def reduce_window(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
+    """reduce_window(x, start), maximum -> XlaReduceWindow(x), a pool; else its body, of each element of a window in
+    turn."""
+    count, kind = len(operands) // 2, tensor_type(op.operands[0])
+    if not count or len(operands) % 2:
+        raise DamagedError(f"windows are reduced of {len(operands)} operands")
+    windows = Windows.of(op, kind.rank)
+    kinds = reducers(op.regions[0], count)
+    xs, starts = operands[:count], operands[count:]
+    if kinds and _PAIRWISE.keys() >= {*kinds} and all(x.dtype is not types.BOOL for x in xs):
+        return [_reduced(tf, *each, kind.shape, windows) for each in zip(xs, starts, kinds)]
+    return folded(tf, op.regions[0], xs, starts, kind.shape, windows)
+
+
+def _reduced(
+    tf: Scope, x: Value, start: Value, joined: str, shape: tuple[int | None, ...], windows: Windows
+) -> Value:
+    window, strides, spread, gaps, ends = windows
     neutral = start.is_const and is_identity(joined, start.data)
-    names = "window_dimensions", "window_strides", "base_dilations", "window_dilations"
-    window, strides, spread, gaps = (ints(op.attribute(name)) for name in names)
-    pads = ints(op.attribute("padding"))
-    ends = list(zip(pads[::2], pads[1::2]))
-    if not len(window) == len(strides) == len(spread) == len(gaps) == len(ends) == kind.rank:
-        raise DamagedError("a window has another rank than what it goes over")
-    if min([*window, *strides, *spread, *gaps], default=1) < 1:
-        raise DamagedError("a window has no elements, or no stride")
-    touched = [
-        axis for axis in range(kind.rank)
-        if window[axis] != 1 or strides[axis] != 1 or any(ends[axis]) or spread[axis] != 1
-    ]  # fmt: skip
+    touched = [axis for axis in range(len(shape)) if windows.touches(axis)]
     plain = neutral and set(spread) == set(gaps) == {1}
     if plain and len(touched) == 1 and joined in _CUMULATIVE and set(strides) == {1}:
         (axis,) = touched
         for reverse, whole in ((False, (window[axis] - 1, 0)), (True, (0, window[axis] - 1))):
-            if kind.shape[axis] == window[axis] and ends[axis] == whole:
+            if shape[axis] == window[axis] and ends[axis] == whole:
                 attrs = {"reverse": True} if reverse else {}
                 return tf.add(_CUMULATIVE[joined], [x, tf.const(axis)], attrs, x.dtype)
     negative = any(amount < 0 for pair in ends for amount in pair)
     if plain and not negative and x.dtype is types.FLOAT32 and 0 < len(touched) <= 2 and joined in _COMPUTATIONS:
         return _pooled(tf, x, start, _COMPUTATIONS[joined], touched, window, strides, ends)
-    made = _joined(tf, x, start, joined, kind.shape, window, strides, spread, gaps, ends)
+    first, *others = parts(tf, x, start, shape, windows)
+    made = functools.reduce(lambda made, part: tf.add(_PAIRWISE[joined], [made, part], {}, x.dtype), others, first)
     return made if neutral else tf.add(_PAIRWISE[joined], [made, start], {}, x.dtype)
 
 
@@ -124,27 +122,3 @@ def _of_image(tf: Scope, made: Value, shape: Value, touched: int, others: int) -
     if others:
         parts.append(tf.StridedSlice(image, [3], [4], [1]))
     return tf.Reshape(made, tf.ConcatV2(*parts, 0) if len(parts) > 1 else parts[0])
-
-
-def _joined(
-    tf: Scope, x: Value, start: Value, joined: str, shape: tuple[int | None, ...], window: list[int],
-    strides: list[int], spread: list[int], gaps: list[int], ends: list[tuple[int, int]],
-) -> Value:  # fmt: skip
-    """Join one strided slice for each element of a window."""
-    count = int(np.prod(window, dtype=object))
-    refuse_unless(count <= _MOST_SLICES, f"windows of {count} elements that no pool of TFLite has")
-    low, high = [low for low, _ in ends], [high for _, high in ends]
-    x, sizes = padded(tf, x, start, low, high, [step - 1 for step in spread], list(shape))
-    reach = [(size - 1) * gap for size, gap in zip(window, gaps)]
-    known = all(size is not None or not far for size, far in zip(sizes, reach))
-    refuse_unless(known, "windows that no pool of TFLite has, over sizes that are not known")
-    # Open where windows have one element, so that any size is whole.
-    opened = sum(1 << axis for axis, far in enumerate(reach) if not far)
-    masks = {"begin_mask": opened, "end_mask": opened} if opened else {}
-    made: Value | None = None
-    for places in itertools.product(*map(range, window)):
-        first = [place * gap for place, gap in zip(places, gaps)]
-        last = [begin + (size or 0) - far for begin, size, far in zip(first, sizes, reach)]
-        part = tf.StridedSlice(x, first, last, strides, **masks)
-        made = part if made is None else tf.add(_PAIRWISE[joined], [made, part], {}, x.dtype)
-    return made  # type: ignore[return-value]

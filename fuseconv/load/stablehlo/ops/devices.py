@@ -1,0 +1,21 @@
+"""Collective ops, which nobody takes part in but the device itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuseconv.ir.graph import Value
+from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless
+
+
+@imports("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "reduce_scatter")
+def collective(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
+    """The operands, where each group of replicas is one of them."""
+    groups = op.attribute("replica_groups")
+    alone = isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.shape[1] == 1
+    refuse_unless(alone, "its devices exchange numbers, and TFLite runs on one")
+    return [tf.Identity(x) for x in operands]
