@@ -69,6 +69,7 @@ def _twins() -> dict[str, Any]:
             layers.Dense(3, activation="log_softmax"),
         ]),
         "lstm": Sequential([Input((5, 3), batch_size=3), layers.LSTM(4), layers.Dense(3)]),
+        "gru_dynamic": Sequential([Input((5, 3)), layers.GRU(4, return_sequences=True)]),
         "block": Model(x, layers.Add()([a, layers.Dense(8)(y)])),
     }  # fmt: skip
 
