@@ -39,7 +39,8 @@ def refuse_unknown(codes: list[Table], subgraphs: list[Table]) -> None:
                 found[kind].append(f"{number}:{place}")
     if found:
         ops = [(kind, places, _UNKNOWN) for kind, places in found.items()]
-        raise UnsupportedError(f"the file has ops that are not read: {', '.join(found)}", ops)
+        places = "; ".join(f"{kind} at {', '.join(where[:3])}" for kind, where in found.items())
+        raise UnsupportedError(f"the file has ops that fuseconv does not know, {places}: update fuseconv", ops)
 
 
 class Operators:
@@ -61,7 +62,7 @@ class Operators:
         operands = [None if index == _ABSENT else tensors.read(index) for index in table.ints("inputs")]
         results = table.ints("outputs")
         name = tensors.name(results[0]) if results else f"{kind.lower()}"
-        attrs = self._custom(table, code) if kind == CUSTOM else self._attributes(kind, table, graph)
+        attrs = self._custom(table, code, name) if kind == CUSTOM else self._attributes(kind, table, graph)
         op = Op(f"tfl.{kind}", operands, attrs, name, _sources(name))
         shapes = self._shapes(op, [tensors.dtype(index) for index in results], tensors, results)
         for index, shape in zip(results, shapes, strict=True):
@@ -86,13 +87,14 @@ class Operators:
 
         return attributes(kind, options_table(table), function)
 
-    def _custom(self, table: Table, code: Table) -> dict[str, Any]:
+    def _custom(self, table: Table, code: Table, result: str) -> dict[str, Any]:
         name = code.text("custom_code")
         if not name:
             raise DamagedError("a custom op has no name")
         if code.number("version") != 1 or table.number("large_custom_options_size"):
             what = "a version of its own" if code.number("version") != 1 else "options behind the model"
-            raise UnsupportedError(f"the custom op {name} has {what}, which is not read", [(name, [], what)])
+            help = "which is not read: quantize where the model is converted"
+            raise UnsupportedError(f"the custom op {name} ({result}) has {what}, {help}", [(name, [result], what)])
         options = table.array("custom_options", "u1").tobytes()
         return {"custom_code": name, "custom_options": options} | ({STATEFUL: True} if self.stateful else {})
 

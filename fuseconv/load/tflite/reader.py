@@ -73,7 +73,7 @@ class _Model:
             raise InputError(f"the file is of version {self.root.number('version')} of TFLite's format, and not 3")
         for field in ("external_buffer_groups", "external_buffers"):
             if self.root.ints(field):
-                raise InputError("the file's weights stand in other files, which are not read")
+                raise InputError("the file's weights stand in other files, which are not read: write all as one file")
         self.files = read_files(data)
         self.buffers = Buffers(data, self.root.tables("buffers", "Buffer"))
         self.metadata = {

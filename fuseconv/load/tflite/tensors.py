@@ -14,6 +14,8 @@ from fuseconv.load.tflite.table_decoder import DamagedError, Table
 from fuseconv.tfl import schema
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 
+# What to do with numbers that are read nowhere.
+_FLOATS = "begin with the file of floats"
 _DTYPES = {dtype.tflite: dtype for dtype in (*types.ALL, types.INT4) if dtype.tflite is not None}
 _MAX_RANK = 254
 # By which the constants of all subgraphs are told apart.
@@ -83,11 +85,13 @@ class Tensors:
         number = table.number("type")
         if number not in _DTYPES:
             kind = schema.enum_name("TensorType", number)
-            raise InputError(f"the tensor {self.name(index)} is of the type {kind}, which is not read")
+            raise InputError(f"the tensor {self.name(index)} is of the type {kind}, which is not read: {_FLOATS}")
         if "sparsity" in table:
-            raise InputError(f"the tensor {self.name(index)} stores those elements alone that are not zero")
+            what = "stores those elements alone that are not zero: convert without sparsity"
+            raise InputError(f"the tensor {self.name(index)} {what}")
         if table.number("external_buffer"):
-            raise InputError(f"the tensor {self.name(index)} has its contents in another file, which is not read")
+            what = "has its contents in another file, which is not read: write both as one"
+            raise InputError(f"the tensor {self.name(index)} {what}")
         return _DTYPES[number]
 
     def _constant(self, index: int, table: Table) -> Value:
@@ -111,7 +115,7 @@ class Tensors:
             return None
         details = how.table("details", "BlockwiseQuantization")
         if details is None or details.number("zero_points") != -1 or details.ints("block_shape") or len(shape) != 2:
-            raise InputError(f"the tensor {name} is quantized in blocks with zero points or other shapes: not read")
+            raise InputError(f"the tensor {name} is quantized in blocks with zero points or other shapes: {_FLOATS}")
         index, size = details.number("scales"), details.number("block_size")
         inner = self._table(index).table("quantization", "QuantizationParameters")
         if inner is not None and inner.number("details_type"):
@@ -167,7 +171,7 @@ def _quantization(table: Table, name: str, rank: int | None) -> Quantization | N
         return None
     if how.number("details_type"):
         kind = schema.enum_name("QuantizationDetails", how.number("details_type"))
-        raise InputError(f"the tensor {name} is quantized by {kind}, which is not read")
+        raise InputError(f"the tensor {name} is quantized by {kind}, which is not read: {_FLOATS}")
     scale, zero_point = how.array("scale", np.float32), how.array("zero_point", np.int64)
     axis = how.number("quantized_dimension")
     if not len(scale):
