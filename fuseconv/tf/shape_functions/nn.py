@@ -266,6 +266,7 @@ def softmax_cross_entropy(op: Op, features: Value, labels: Value) -> Shapes:
 
 @infers("InTopK", "InTopKV2")
 def in_top_k(op: Op, predictions: Value, targets: Value, *k: Value) -> Shapes:
+    same_shape([with_rank(predictions, 2)[:1], targets.shape])
     return targets.shape
 
 

@@ -39,6 +39,14 @@ def test_sorted(op):
     check(lambda x: op(x, ids), tf.TensorSpec([5, 3]), inputs=[rows(tf.float32)])
 
 
+@pytest.mark.parametrize("op", SORTED[:2], ids=lambda op: op.__name__)
+def test_rows_of_a_constant_by_any_number_of_ids(op):
+    ids = np.array([0, 0, 2, 2, 5], np.int32)
+    for shape in ((5, 3), (5, 3, 1)):
+        data = rows(tf.int64).reshape(shape)
+        check(lambda ids, data=data: op(data, ids), tf.TensorSpec([None], tf.int32), inputs=[ids], static=False)
+
+
 TYPES = [tf.float16, tf.bfloat16, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.uint32, tf.int64]
 
 

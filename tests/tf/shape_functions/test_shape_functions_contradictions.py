@@ -61,6 +61,7 @@ FLOATS, WHOLE = [FLOAT32], [INT32]
     (node("Bitcast", [(2, 3)], [INT64]), "3 and 2 elements"),
     (node("RaggedGather", [ints(3), (4,), ints(2, 2)], [INT32, FLOAT32]), "2 levels of rows, and has results for 1"),
     (node("ApproxTopK", [(2, 3)], [FLOAT32, INT32], k=4), "the 4 largest of 3 elements"),
+    (node("InTopKV2", [(4, 3), ints(2), 1], [BOOL]), "4 and 2 elements"),
     (node("NthElement", [(2, 3), 3], FLOATS), "the 4 largest of 3 elements"),
     (node("NthElement", [(2, 3), [1, 1]], FLOATS), "one number for a size, and is given 2"),
     (node("SparseSegmentMean", [(4, 2), ints(2), ints(3)], FLOATS), "2 and 3 elements"),
