@@ -17,8 +17,8 @@ from tests.keras_parity import FORMATS, Runner
 NAMES = [name for name in dir(keras.applications) if name[0].isupper()]
 # The least sizes of pictures that these models take; 32 for others.
 _LEAST = {"InceptionV3": 75, "InceptionResNetV2": 75, "Xception": 71, "NASNetLarge": 64, "NASNetMobile": 64}
-# Of so many layers that random weights make its numbers those of chaos, unless each layer is damped.
-_DAMPED = {"EfficientNetV2L": 0.3}
+# Of so many layers that random weights make their numbers those of chaos, unless each layer is damped.
+_DAMPED = {"EfficientNetV2L": 0.3, "EfficientNetV2M": 0.3}
 
 
 def made(library: Any, name: str) -> Any:
