@@ -155,7 +155,7 @@ class TestConvert:
     def test_what_does_not_verify_is_not_written(
         self, model: Path, tmp_path: Path, output: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("fuseconv.verifying.compare", lambda *args: (1.0, 0.5, "a difference of 1"))
+        monkeypatch.setattr("fuseconv.output_comparison.compare", lambda *args: (1.0, 0.5, "a difference of 1"))
         result = run("convert", model, "-o", tmp_path / "out.tflite", "--verify", *output)
         assert result.exit_code == 4
         assert "1 of 1 outputs differ" in result.stderr

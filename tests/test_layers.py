@@ -19,6 +19,7 @@ LAYERS = [
     {"cli"},
     {"comparing"},
     {"lite", "testing", "verifying", "profiling", "model_explorer"},
+    {"output_comparison"},
     {"custom_op_file", "cut_original", "verification_inputs", "verification_layers", "single_ops"},
     {"runners"},
     {"api"},

@@ -16,7 +16,7 @@ from fuseconv.api import convert
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.load.through_keras.model_file import trace
 from fuseconv.runners import first_line
-from fuseconv.verifying import ATOL, RTOL, compare, verify
+from fuseconv.verifying import verify
 from tests.frozen import FLOAT, Frozen
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -350,55 +350,6 @@ def test_what_is_no_model_or_no_file(tmp_path: Path) -> None:
         verify(model, tmp_path / "text.tflite")
     with pytest.raises(InputError, match="is a damaged TFLite model"):
         verify(model, tmp_path / "cut.tflite")
-
-
-def floats(*values: float) -> np.ndarray:
-    return np.array(values, np.float32)
-
-
-NAN, INF = float("nan"), float("inf")
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "absolute", "relative"),
-    [
-        (floats(1, 2), floats(1, 2), 0, 0),
-        (floats(1, -2), floats(1.0001, -2), 1e-4, 5e-5),
-        (floats(0, 0), floats(0, 0), 0, 0),
-        (floats(NAN, INF, -INF, 4), floats(NAN, INF, -INF, 4), 0, 0),
-        (floats(), floats(), 0, 0),
-        (np.array([2**62, 1]), np.array([2**62, 1]), 0, 0),
-        (np.array(["a", "b"]), np.array([b"a", b"b"], object), 0, 0),
-        (np.array([1 + 1j]), np.array([1 + 1j]), 0, 0),
-    ],
-)
-def test_what_passes(expected: np.ndarray, actual: np.ndarray, absolute: float, relative: float) -> None:
-    result = compare(expected, actual, ATOL, RTOL)
-    assert result[0] == pytest.approx(absolute, rel=1e-3)
-    assert result[1] == pytest.approx(relative, rel=1e-3)
-    assert not result[2]
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "why"),
-    [
-        (floats(1, 2), floats(1.001, 2), "a difference of 0.001 where 0.000201 is allowed"),
-        (floats(0, 0), floats(0, 1e-3), "a difference of 0.001 where 1e-06 is allowed"),
-        (floats(1, NAN), floats(1, 1), "1 of 2 elements NaN or infinite on one side only"),
-        (floats(1, INF), floats(1, -INF), "1 of 2 elements NaN or infinite on one side only"),
-        (floats(1, 2), floats(1), r"the shape \[1\] instead of \[2\]"),
-        (np.zeros((0, 3)), np.zeros((3, 0)), r"the shape \[3, 0\] instead of \[0, 3\]"),
-        (floats(1), np.array([1.0]), "the type float64 instead of float32"),
-        (np.array([1, 2]), np.array([1, 3]), "1 of 2 elements wrong by up to 1"),
-        (np.array([2**62]), np.array([2**62 + 1]), "1 of 1 elements wrong"),
-        (np.array([True, False]), np.array([True, True]), "1 of 2 elements wrong"),
-        (np.array([b"a", b"b"], object), np.array([b"a", b"c"], object), "1 of 2 strings wrong"),
-    ],
-)
-def test_what_fails(expected: np.ndarray, actual: np.ndarray, why: str) -> None:
-    import re
-
-    assert re.match(why, compare(expected, actual)[2])
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from fuseconv.quantize.floats import EXPANDS
 
 @module_pass("expand-float16", requires=(TFL_ONLY,))
 def expand_float16(module: Module) -> bool:
-    """Let ops read constants of float16 as floats: DEQUANTIZE(float16 w) -> w, DEQUANTIZE(GATHER(float16 w, i)) ->
-    GATHER(w, i)."""
+    """Read constants of float16 as floats: DEQUANTIZE(float16 w) -> w, DEQUANTIZE(GATHER(w, i)) -> GATHER(w, i)."""
     made: dict[Value, Value] = {}
     changed = False
     for graph in module.graphs():

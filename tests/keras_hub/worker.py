@@ -95,8 +95,8 @@ def check(file: Path, tolerance: float) -> dict[str, Any]:
     """Tells a file's ops and bytes, its largest error over that of each output's numbers, and what is wrong.
 
     Each run is invoked twice, and the second is judged."""
+    from fuseconv.output_comparison import compare
     from fuseconv.runners import TFLiteFile
-    from fuseconv.verifying import compare
     from tests.bench.worker import count_ops
 
     loaded = TFLiteFile(file)

@@ -52,8 +52,7 @@ class _Core(NamedTuple):
 
 @module_pass("sink-repeats")
 def sink_repeats(module: Module) -> bool:
-    """Compute in groups with what is repeated for each group: Sub(x, Reshape(BroadcastTo(mean))) -> Reshape(Sub(
-    Reshape(x), mean)).
+    """Compute in groups what repeats: Sub(x, Reshape(BroadcastTo(mean))) -> Reshape(Sub(Reshape(x), mean)).
 
     Requires inferred shapes; dead ops stay. Returns whether anything changed."""
     changed = [_Sinking().run(graph) for graph in module.graphs() if has_kind(graph, ["tf.BroadcastTo"])]
