@@ -146,6 +146,14 @@ def extents(value: Value, hint: str = "u") -> list[Dim]:
     return [size if nonnegative(size) else dims.fresh(hint) for size in known]
 
 
+def agree_on_indices(params: Value, indices: Value, axis: int) -> None:
+    """Raise Contradiction for indices beyond a constant: LiteRT gathers what is constant as it loads a file. Of other
+    tensors it may be that nobody ever gathers."""
+    if params.data is not None and indices.data is not None:
+        inside = (indices.data >= 0) & (indices.data < params.data.shape[axis])
+        agree(bool(inside.all()), f"it has an index beyond the {params.data.shape[axis]} elements of dimension {axis}")
+
+
 def axis_in(axis: int, rank: int) -> int:
     """Return an axis counted from the front. Raises Contradiction if it is out of range."""
     if not -rank <= axis < rank:

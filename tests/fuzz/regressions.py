@@ -156,6 +156,10 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "LiteRT refuses BATCH_TO_SPACE_ND: crops in one row"),
     ("node/InTopK/23000208", 0x42976d40,
      "LiteRT refuses GATHER: predictions of four rows for one target"),
+    ("node/GatherV2/20261123006906", 0x2bf28a4e,
+     "LiteRT refuses GATHER: an axis of 100 in one dimension, taken for an axis that is not known"),
+    ("node/SparseSegmentSum/20261123001566", 0x51412e98,
+     "LiteRT refuses GATHER: an index beyond the rows of a constant"),
 )  # fmt: skip
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fuseconv.ir import dims
-from fuseconv.ir.dims import Dim
+from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
     UnknownShape,
     agree,
+    agree_on_indices,
     axis_in,
     ints,
     same,
@@ -25,11 +26,12 @@ def reduce(op: Op, x: Value, axes: Value, *, keep_dims: bool = False) -> Shapes:
         return x.shape
     rank = len(shape_of(x))
     try:
-        reduced = {axis_in(axis, rank) for axis in ints(axes)}
+        wanted = ints(axes)
     except UnknownShape:
         if not keep_dims:
             raise
         return tuple(dims.fresh() for _ in range(rank))
+    reduced = {axis_in(axis, rank) for axis in wanted}
     if keep_dims:
         return tuple(1 if axis in reduced else dim for axis, dim in enumerate(shape_of(x)))
     return tuple(dim for axis, dim in enumerate(shape_of(x)) if axis not in reduced)
@@ -39,9 +41,10 @@ def reduce(op: Op, x: Value, axes: Value, *, keep_dims: bool = False) -> Shapes:
 def arg_max(op: Op, x: Value, dimension: Value) -> Shapes:
     shape = shape_of(x)
     try:
-        axis = axis_in(ints(dimension)[0], len(shape))
+        wanted = ints(dimension)[0]
     except UnknownShape:
         return tuple(dims.fresh() for _ in shape[1:])
+    axis = axis_in(wanted, len(shape))
     agree(shape[axis] != 0, f"its dimension {axis} has no elements to choose from")
     return (*shape[:axis], *shape[axis + 1 :])
 
@@ -174,11 +177,17 @@ def unsorted_segment(op: Op, data: Value, segment_ids: Value, num_segments: Valu
 
 @infers("SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum")
 def sparse_segment(op: Op, data: Value, indices: Value, ids: Value) -> Shapes:
-    same_shape([indices.shape, ids.shape])
-    return (dims.fresh("segments"), *shape_of(data)[1:])
+    return (dims.fresh("segments"), *_chosen_rows(data, indices, ids)[1:])
 
 
 @infers("SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtNWithNumSegments", "SparseSegmentSumWithNumSegments")
 def sparse_segment_of_number(op: Op, data: Value, indices: Value, ids: Value, number: Value) -> Shapes:
+    return (scalar(number, "segments"), *_chosen_rows(data, indices, ids)[1:])
+
+
+def _chosen_rows(data: Value, indices: Value, ids: Value) -> Shape:
+    """Return the shape of data of which each segment takes rows. Raises Contradiction unless each has its segment."""
     same_shape([indices.shape, ids.shape])
-    return (scalar(number, "segments"), *shape_of(data)[1:])
+    shape = shape_of(data)
+    agree_on_indices(data, indices, 0)
+    return shape

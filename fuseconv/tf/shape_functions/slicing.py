@@ -9,6 +9,7 @@ from fuseconv.ir.slice_spec import Insert, SliceSpec, Take
 from fuseconv.tf.operands import (
     UnknownShape,
     agree,
+    agree_on_indices,
     axis_in,
     content_of,
     extents,
@@ -138,16 +139,8 @@ def xla_dynamic_slice(op: Op, x: Value, start_indices: Value, size_indices: Valu
 @infers("Gather")
 def gather(op: Op, params: Value, indices: Value) -> Shapes:
     made = (*shape_of(indices), *shape_of(params)[1:])
-    _agree_on_indices(params, indices, 0)
+    agree_on_indices(params, indices, 0)
     return made
-
-
-def _agree_on_indices(params: Value, indices: Value, axis: int) -> None:
-    """Raise Contradiction for indices beyond a constant: LiteRT gathers what is constant as it loads a file. Of other
-    tensors it may be that nobody ever gathers."""
-    if params.data is not None and indices.data is not None:
-        inside = (indices.data >= 0) & (indices.data < params.data.shape[axis])
-        agree(bool(inside.all()), f"it has an index beyond the {params.data.shape[axis]} elements of dimension {axis}")
 
 
 @infers("GatherV2")
@@ -155,11 +148,12 @@ def gather_v2(op: Op, params: Value, indices: Value, axis: Value, *, batch_dims:
     source, taken = shape_of(params), shape_of(indices)
     batch = batch_dims + len(taken) if batch_dims < 0 else batch_dims
     try:
-        along = axis_in(ints(axis)[0], len(source))
+        wanted = ints(axis)[0]
     except UnknownShape:
         return tuple(dims.fresh("gather") for _ in range(len(source) + len(taken) - 1 - batch))
+    along = axis_in(wanted, len(source))
     agree(0 <= batch <= min(along, len(taken)), f"its batch_dims are {batch_dims} and its axis is {along}")
-    _agree_on_indices(params, indices, along)
+    agree_on_indices(params, indices, along)
     shared = tuple(same(a, b) for a, b in zip(source[:batch], taken[:batch]))
     return (*shared, *source[batch:along], *taken[batch:], *source[along + 1 :])
 

@@ -45,6 +45,11 @@ FLOATS, WHOLE = [FLOAT32], [INT32]
 
 
 @pytest.mark.parametrize(("op", "why"), [
+    (node("GatherV2", [(4,), ints(1), 100], FLOATS, batch_dims=0), "an axis 100 of 1 dimensions"),
+    (node("ArgMax", [(4,), 1], [INT64]), "an axis 1 of 1 dimensions"),
+    (node("Max", [(4, 2), [-3]], FLOATS, keep_dims=True), "an axis -3 of 2 dimensions"),
+    (node("SparseSegmentSum", [[[1], [2]], [0, 2], [0, 0]], WHOLE), "an index beyond the 2 elements"),
+    (node("SparseSegmentMeanWithNumSegments", [[[1], [2]], [0, 2], [0, 0], 1], FLOATS), "an index beyond the 2 elem"),
     (node("Real", [(COMPLEX128, (2,))], FLOATS), "the parts of complex128 are not float32"),
     (node("Imag", [(COMPLEX64, (2,))], [FLOAT64]), "the parts of complex64 are not float64"),
     (node("ComplexAbs", [(COMPLEX64, (2,))], [FLOAT64]), "the parts of complex64 are not float64"),
