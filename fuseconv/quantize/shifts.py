@@ -56,7 +56,15 @@ def hands_on(op: Op) -> bool:
     if op.type not in _HAND_ON:
         return False
     shapes = [None if value is None else value.shape for value in (op.operands[0], op.result)]
-    return all(shapes) and len({shape[-1] for shape in shapes if shape}) == 1
+    keeps = all(shapes) and len({shape[-1] for shape in shapes if shape}) == 1
+    return keeps and (op.type != "MEAN" or not _averages_channels(op))
+
+
+def _averages_channels(op: Op) -> bool:
+    """Return whether the axes of a MEAN hold the last one, which the one before may be as long as."""
+    data, axes = op.operands[:2]
+    rank = len(data.shape or ()) if data is not None else 0
+    return axes is None or axes.data is None or rank - 1 in axes.data % rank
 
 
 def span(values: Range) -> float:

@@ -76,6 +76,10 @@ def test_what_products_read_is_off_by_the_same_everywhere(reader: str) -> None:
 @pytest.mark.parametrize("reader", [
     "%z: float32[n,4,4,2] = tfl.GELU(%y)",  # nothing makes up for its errors
     f"%m: float32[n,2] = {_MEAN}\n{_FULL}\n%p: float32[n,4,4,2] = tfl.ABS(%y)",
+    # What is behind the mean of channels is none, though there are as many.
+    "%p: float32[n,2,2,2] = tfl.MAX_POOL_2D(%y) {'padding': 'VALID', 'stride_w': 2, 'stride_h': 2, 'filter_width': 2, "
+    "'filter_height': 2}\n%m: float32[n,2,2] = tfl.MEAN(%p, int32[1] [-1]) {'keep_dims': False}\n"
+    + _FULL.replace("[n,2]", "[n,2,2]"),
 ])  # fmt: skip
 def test_what_others_read_keeps_its_own_steps(reader: str) -> None:
     assert len(_steps(_op(_quantized(reader), "ADD"))) > 1
