@@ -10,6 +10,7 @@ import fuseconv.tfl.ops  # noqa: F401  (both fill the tables)
 from fuseconv.errors import ILL_FITTING, UnsupportedError
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import STATEFUL, FuncRef, Op, Value
+from fuseconv.ir.types import DType
 from fuseconv.load.tflite.options import attributes, options_table
 from fuseconv.load.tflite.table_decoder import DamagedError, Table
 from fuseconv.load.tflite.tensors import Tensors
@@ -63,8 +64,11 @@ class Operators:
         results = table.ints("outputs")
         name = tensors.name(results[0]) if results else f"{kind.lower()}"
         attrs = self._custom(table, code, name) if kind == CUSTOM else self._attributes(kind, table, graph)
+        dtypes = [tensors.dtype(index) for index in results]
+        if kind == "CAST" and dtypes:  # the kernel goes by the tensor, and some files leave the option out
+            attrs["out_data_type"] = dtypes[0].name.upper()
         op = Op(f"tfl.{kind}", operands, attrs, name, _sources(name))
-        shapes = self._shapes(op, [tensors.dtype(index) for index in results], tensors, results)
+        shapes = self._shapes(op, dtypes, tensors, results)
         for index, shape in zip(results, shapes, strict=True):
             value = tensors.made(index, shape)
             value.op, value.index = op, len(op.results)
@@ -98,8 +102,9 @@ class Operators:
         options = table.array("custom_options", "u1").tobytes()
         return {"custom_code": name, "custom_options": options} | ({STATEFUL: True} if self.stateful else {})
 
-    def _shapes(self, op: Op, dtypes: list, tensors: Tensors, results: list[int]) -> list[Shape | None]:
-        """Return the shapes of results as the operands tell them; None where they do not."""
+    def _shapes(self, op: Op, dtypes: list[DType], tensors: Tensors, results: list[int]) -> list[Shape | None]:
+        """Return the shapes of results as the operands tell them; None where they do not. Raises DamagedError for
+        results of other types than the kernel writes, which it would write beyond."""
         if op.type == CUSTOM:
             return [None] * len(results)
         definition = TABLE[op.type]
@@ -114,6 +119,9 @@ class Operators:
             raise DamagedError(f"the operands of {op.type} ({op.name}) do not fit together: {error}") from error
         if len(found) != len(results):
             raise DamagedError(f"{op.type} ({op.name}) makes {len(found)} results, and not {len(results)}")
+        for (made, _), dtype in zip(found, dtypes):
+            if made is not dtype:
+                raise DamagedError(f"{op.type} ({op.name}) makes {made}, but its result is of type {dtype}")
         return [shape for _, shape in found]
 
 

@@ -54,10 +54,15 @@ def _nameless(graph: Graph) -> Signature:
 
 
 def _names(table: Table, field: str, values: list[Value], tensors: Tensors, key: str) -> list[str]:
-    """Return the names that a signature gives to the ends of its subgraph, in the order of these."""
+    """Return the names that a signature gives to the ends of its subgraph, in the order of these. Raises DamagedError
+    where a runtime would write into what is no input, such as weights, or read what nothing makes."""
     left: dict[Any, list[str]] = {}
     for pair in table.tables(field, "TensorMap"):
-        left.setdefault(tensors.values.get(pair.number("tensor_index")), []).append(pair.text("name") or "")
+        index = pair.number("tensor_index")
+        value = tensors.values.get(index)
+        if value is None or (field == "inputs" and value not in values):
+            raise DamagedError(f"the signature {key!r} has the tensor {index} among its {field}, which is none")
+        left.setdefault(value, []).append(pair.text("name") or "")
     if [*map(len, left.values())] != [values.count(value) for value in left] or len(left) != len(set(values)):
         raise InputError(f"the signature {key!r} has other {field} than its subgraph, which is not read")
     names = [left[value].pop(0) for value in values]

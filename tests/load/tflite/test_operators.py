@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
 from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.ir import types
@@ -115,3 +116,25 @@ def test_damaged_custom_operators():
         read(changed(data, unnamed))
     with pytest.raises(UnsupportedError, match=r"custom op \w+ \(.+\) has a version of its own, .* converted$"):
         read(changed(data, later))
+
+
+def _integers(model: Any) -> None:
+    model.subgraphs[0].tensors[0].type = schema.TensorType.INT64
+
+
+def test_a_result_of_another_type_than_its_op_makes_is_damage():
+    """The kernel of RESHAPE copies all bytes of its operand, whatever room the result has."""
+    data = to_bytes(module_of(lambda tfl, x: tfl.reshape(x, [3, 2]), (types.FLOAT32, (2, 3))))
+    with pytest.raises(InputError, match=r"damaged .* makes int64, but its result is of type float32"):
+        read(changed(data, _integers))
+
+
+def test_a_cast_is_to_the_type_of_its_result():
+    """The kernel goes by it, and TFLiteConverter's files have casts without options."""
+
+    def change(model: Any) -> None:
+        cast = model.subgraphs[0].operators[0]
+        cast.builtinOptionsType, cast.builtinOptions = 0, None
+
+    data = to_bytes(module_of(lambda tfl, x: tfl.cast(x, out_data_type="INT32"), (types.FLOAT32, (2, 3))))
+    assert to_bytes(read(changed(data, change))) == data

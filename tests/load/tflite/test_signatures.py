@@ -75,8 +75,20 @@ def test_the_first_subgraph_stays_the_first():
     assert [each.names for each in read(changed(to_bytes(two()), change))] == [[], ["b", "c"]]
 
 
-def _renamed(model: Any) -> None:
+def _weights(model: Any) -> None:
+    model.signatureDefs[0].inputs[0].tensorIndex = 1
+
+
+def _inner(model: Any) -> None:
     model.signatureDefs[0].inputs[0].tensorIndex = 3
+
+
+def _nothing(model: Any) -> None:
+    model.signatureDefs[0].outputs[0].tensorIndex = 99
+
+
+def _fewer(model: Any) -> None:
+    model.signatureDefs[0].inputs = []
 
 
 def _left_out(model: Any) -> None:
@@ -89,8 +101,10 @@ def _elsewhere(model: Any) -> None:
 
 @pytest.mark.parametrize(
     ("change", "match"),
-    [(_renamed, "has other inputs"), (_left_out, "has other outputs"), (_elsewhere, "subgraph that is not there")],
-)
+    [(_fewer, "has other inputs"), (_left_out, "has other outputs"), (_elsewhere, "damaged .* subgraph that is not there"),
+     (_weights, "damaged .* tensor 1 among its inputs"), (_inner, "damaged .* tensor 3 among its inputs"),
+     (_nothing, "damaged .* tensor 99 among its outputs")],
+)  # fmt: skip
 def test_what_is_refused(change: Callable[[Any], None], match: str) -> None:
     with pytest.raises(InputError, match=match):
         read(changed_dense(change))
