@@ -47,6 +47,7 @@ def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, b
     walk = _CompositeRewriter(module, composites, report, body_check)
     for signature in module.signatures:
         walk.graph(signature.graph)
+    body_check.numeric.close()
 
 
 class _CompositeRewriter:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import functools
 import itertools
 import json
 import math
@@ -41,6 +42,8 @@ _TYPES = {
     )
 }  # fmt: skip
 _LENGTH = struct.Struct("<I")
+# How often it is looked whether a request takes too long, in seconds.
+_TICK = 0.1
 _PR_SET_PDEATHSIG = 1
 # What a broken pipe raises, and what comes through it that is no answer.
 _NO_ANSWER = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -63,6 +66,8 @@ class ChildEnded(Exception):
 
 class Sandbox:
     """A child process that runs files; it is started on demand, and again after its end.
+
+    While it lives, the first write to each page of this process copies the page: it is to be closed early.
 
     seconds: what the child has worked so far, as the processor counts it."""
 
@@ -101,30 +106,21 @@ class Sandbox:
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
         if self._child is None:
             self._child = _start()
-        overdue = threading.Event()
-
-        def stop(child: _Child) -> None:
-            overdue.set()
-            child.kill()
-
-        watch = threading.Timer(patience, stop, [self._child])
-        watch.daemon = True
-        watch.start()
+        watch = self._child.watch
+        watch.deadline = time.monotonic() + patience
         try:
             _send(self._child.writer, header, arrays)
             answer, made = _receive(self._child.reader, _MAX_HEADER, _MAX_ANSWER)
             self.seconds += float(answer.get("seconds", 0.0))
         except _NO_ANSWER:
-            watch.cancel()
-            self.seconds += patience if overdue.is_set() else 0.0
+            self.seconds += patience if watch.overdue else 0.0
             self.close()
-            raise ChildEnded(overdue.is_set()) from None
+            raise ChildEnded(watch.overdue) from None
         except BaseException:
-            watch.cancel()
             self.close()
             raise
         finally:
-            watch.cancel()
+            watch.deadline = math.inf
         if "error" in answer:
             raise Failed(str(answer["error"]))
         return answer, made
@@ -135,14 +131,35 @@ class _Child:
         self, reader: IO[bytes], writer: IO[bytes], pid: int, kill: Callable[[], None], reap: Callable[[], Any]
     ) -> None:
         self.reader, self.writer, self.pid, self.kill, self._reap = reader, writer, pid, kill, reap
+        self.watch = _Watch(kill)
 
     def end(self) -> None:
+        self.watch.ended.set()
         self.kill()
         with _starting:
             for stream in (self.writer, self.reader):
                 with contextlib.suppress(OSError):
                     stream.close()
         self._reap()
+
+
+class _Watch:
+    """A thread that kills a child when a request takes too long. One for all requests: to start one takes longer than
+    most requests. deadline: of the present request. overdue: whether the child was killed."""
+
+    def __init__(self, kill: Callable[[], None]) -> None:
+        self.deadline = math.inf
+        self.overdue = False
+        self.ended = threading.Event()
+        self._kill = kill
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while not self.ended.wait(_TICK):
+            if time.monotonic() > self.deadline:
+                self.overdue = True
+                self._kill()
+                return
 
 
 def _start() -> _Child:
@@ -162,6 +179,7 @@ def _spawned() -> _Child:
 def _forked() -> _Child:
     import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
 
+    _libc()
     with _starting, warnings.catch_warnings():
         # Newer Pythons warn of forks beside threads, whose locks nobody would open in the child: it calls nothing of
         # theirs, and one that hangs all the same is killed as one that takes too long.
@@ -204,11 +222,16 @@ def _become_child(read: int, write: int, others: Sequence[int], parent: int) -> 
         os._exit(0)
 
 
-def _end_with(parent: int) -> None:
-    """Let the system kill this process when its parent ends."""
+@functools.cache
+def _libc() -> Any:
     import ctypes
 
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    return ctypes.CDLL(None)
+
+
+def _end_with(parent: int) -> None:
+    """Let the system kill this process when its parent ends."""
+    _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)
 

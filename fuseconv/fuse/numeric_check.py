@@ -128,7 +128,7 @@ class NumericCheck:
         )
 
     def close(self) -> None:
-        """End the sandbox."""
+        """End the sandbox, until another claim needs one."""
         self.sandbox.close()
 
     def _examine_in_time(self, claim: Claim) -> _Finding | None:
@@ -138,12 +138,12 @@ class NumericCheck:
         readers = {value: dict(value.uses) for value in claim.constants}
         try:
             self._require_time(_estimate(claim))
+            self.sandbox.forget()
             return self._examine(claim)
         except _Overtime:
             self.skipped.append(claim.name)
             return None
         finally:
-            self.sandbox.forget()
             for value, uses in readers.items():
                 value.uses = uses
             self.seconds = self._clock() - self._start

@@ -72,6 +72,8 @@ def fuse_patterns(
         fused |= walk.run()
         if explain:
             walk.explain()
+    if pattern_check is not None:
+        pattern_check.numeric.close()
     return fused
 
 

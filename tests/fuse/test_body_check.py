@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from fuseconv.api import _small_file
 from fuseconv.cli import main
 from fuseconv.errors import InputError
-from fuseconv.fuse import numeric_check
+from fuseconv.fuse import isolation, numeric_check
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.registry import Registry
@@ -162,6 +162,24 @@ def test_each_function_is_checked_once(monkeypatch):
     fn = annotated(lambda table, ids: tf.gather(table, ids), "embedding_lookup")
     converted = check(lambda x, y: (fn(TABLE, x), fn(TABLE, y)), IDS, IDS, inputs=ids, static=False)
     assert converted.ops.count("EMBEDDING_LOOKUP") == 2 and judged == ["embedding_lookup"]
+
+
+def test_one_child_runs_all_checks_and_ends_with_the_pass(monkeypatch):
+    started, alive = [], []
+    start = isolation._start
+    monkeypatch.setattr(isolation, "_start", lambda: (started.append(1), start())[1])
+    monkeypatch.setattr(numeric_check, "Sandbox", isolation.Sandbox)
+
+    def close(self):
+        alive.append(self.sandbox.pid > 0)
+        self.sandbox.close()
+
+    monkeypatch.setattr(numeric_check.NumericCheck, "close", close)
+    lookups = [annotated(lambda table, ids: tf.gather(table, ids), "embedding_lookup") for _ in range(2)]
+    converted = convert_function(lambda x: [fn(TABLE[rows:], x) for rows, fn in enumerate(lookups)], IDS)
+    assert converted.ops.count("EMBEDDING_LOOKUP") == 2 and all("agrees" in told for told in why(converted))
+    assert len(started) == 1 and alive[0] and not any(alive[1:])
+    assert len(alive) > 1, "one more time at the end of the conversion"
 
 
 def test_auto_skips_what_takes_too_long_and_says_so(monkeypatch):
