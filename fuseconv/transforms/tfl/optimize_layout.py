@@ -124,7 +124,11 @@ class _Group:
 
     @property
     def is_buildable(self) -> bool:
-        """Return whether the reshapes at the edges can be written."""
+        """Return whether the reshapes at the edges can be written, and no input is made of a result, whose form changes:
+        ADD(y, TRANSPOSE(y)) of y that is TRANSPOSE(x)."""
+        changed = {*self.results}
+        if any(self.is_free(value) and value.op.operands[0] in changed for value in self.inputs):  # type: ignore[union-attr]
+            return False
         static = Builder([]).static_shape
         return not self.form.reshapes or all(static(v.shape) is not None for v in (*self.inputs, *self.results))
 
@@ -209,15 +213,16 @@ class _Groups:
         put = [reader for reader in readers if put_on(reader) == form]
         others = [reader for reader in readers if not group.reads_any(reader)]
         value.shape = form.shape(shape)
-        for reader in put:
-            replace_uses(reader.result, value)
-            self._remove(reader)
         if others:
             tfl = Builder([], value.name, op.sources)
             back = _moved(tfl, value, shape, [form.place(axis) for axis in range(form.rank)])
             replace_uses_except(value, back, {*value.uses} - {*others})
             # In front of what an earlier group put there, which may be a reader.
             self.behind[op] = [*tfl.out, *self.behind.get(op, ())]
+        # Then, as a reader may read both: x + TRANSPOSE(x).
+        for reader in put:
+            replace_uses(reader.result, value)
+            self._remove(reader)
 
     def _remove(self, op: Op) -> None:
         self.report.removed(op, "optimize-layout", "what is around it is computed in another form")

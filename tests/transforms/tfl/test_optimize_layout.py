@@ -64,3 +64,35 @@ def test_what_two_groups_put_behind_one_op_stands_in_the_order_of_its_making() -
       return %k
     }
     """)
+
+
+def test_a_reader_of_a_value_and_of_its_transpose_keeps_both() -> None:
+    check_pass("optimize-layout", """
+    main {
+      input %x: float32[2,3]
+      %a: float32[3,2] = tfl.TRANSPOSE(%x, int32[2] [1, 0])
+      %b: float32[3,2] = tfl.EXP(%a)
+      %c: float32[2,3] = tfl.TRANSPOSE(%b, int32[2] [1, 0])
+      return %c, %b
+    }
+    """, """
+    main {
+      input %x: float32[2,3]
+      %b: float32[2,3] = tfl.EXP(%x)
+      %d: float32[3,2] = tfl.TRANSPOSE(%b, int32[2] [1, 0])
+      return %b, %d
+    }
+    """)
+
+
+def test_an_input_that_is_made_of_a_result_stays() -> None:
+    check_pass("optimize-layout", """
+    main {
+      input %x: float32[3,3]
+      %a: float32[3,3] = tfl.TRANSPOSE(%x, int32[2] [1, 0])
+      %b: float32[3,3] = tfl.EXP(%a)
+      %c: float32[3,3] = tfl.TRANSPOSE(%b, int32[2] [1, 0])
+      %d: float32[3,3] = tfl.SUB(%b, %c)
+      return %d
+    }
+    """)

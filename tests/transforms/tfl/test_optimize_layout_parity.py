@@ -190,3 +190,21 @@ def test_ops_along_the_dimension_of_one_stay():
     check(lambda x: tf.reduce_sum(tf.exp(x[..., None]), -1), GROUPS)
     check(lambda x: tf.pad(x[..., None], [[0, 0]] * 4 + [[0, 1]]), GROUPS)
     check(lambda x: tf.nn.softmax(x[:, None] * 2.0, 1)[:, 0], GROUPS)
+
+
+@pytest.mark.parametrize("use", [
+    lambda y: (tf.transpose(y), y), lambda y: y - tf.transpose(y), lambda y: tf.matmul(tf.transpose(y), y),
+    lambda y: tf.concat([tf.transpose(y), y], 0), lambda y: y + tf.reshape(y, [-1, 1, 3]),
+], ids=["results", "difference", "product", "concatenation", "broadcast"])  # fmt: skip
+@pytest.mark.parametrize("before", [tf.transpose, lambda x: tf.reshape(tf.abs(x), [3, 3])], ids=["transpose", "reshape"])
+def test_a_reader_of_a_value_in_both_forms(use, before):
+    shape = [3, 3] if before is tf.transpose else [3, 1, 3]
+    check(lambda x: use(tf.exp(before(x))), tf.TensorSpec(shape))
+
+
+def test_a_loop_that_hands_on_a_value_in_both_forms():
+    def body(i, x, y):
+        z = tf.tanh(tf.transpose(x))
+        return i + 1, tf.transpose(z), z + y
+
+    check(lambda x: tf.while_loop(lambda i, *_: i < 3, body, [0, x, x])[1:], tf.TensorSpec([3, 3]))
