@@ -115,14 +115,15 @@ def SparseConcat(tfl, *operands, concat_dim):
 @lowers
 def SparseSlice(tfl, indices, values, shape, start, size):
     """GATHER of the elements within."""
-    end = elementwise(tfl, "MINIMUM", tfl.add(start, size), shape)
     inside = tfl.logical_and(
-        elementwise(tfl, "GREATER_EQUAL", indices, start), elementwise(tfl, "LESS", indices, end)
+        elementwise(tfl, "GREATER_EQUAL", indices, start), elementwise(tfl, "LESS", indices, tfl.add(start, size))
     )
     kept = tfl.reshape(tfl.where(tfl.reduce_all(inside, [1])), [-1])
     taken = elementwise(tfl, "SUB", tfl.gather(indices, kept, axis=0), start)
     elements = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, kept, axis=0), values)
-    return [taken, elements, elementwise(tfl, "MAXIMUM", tfl.sub(end, start), 0)]
+    # By the end, which may be beyond the largest integer, the sizes cannot be told.
+    left = elementwise(tfl, "MINIMUM", size, tfl.sub(shape, start))
+    return [taken, elements, elementwise(tfl, "MAXIMUM", left, 0)]
 
 
 @lowers

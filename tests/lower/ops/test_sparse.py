@@ -135,8 +135,8 @@ def test_joined_sliced_and_added(inputs):
         y = tf.sparse.concat(0, [tf.sparse.slice(y, [0, 0], [3, 6]), tf.sparse.slice(x, [2, 0], [2, 6])])
         joined = [tf.sparse.concat(axis, [x, y, x]) for axis in (0, -1)]
         added = tf.sparse.add(x, tf.SparseTensor(y.indices, y.values, s))
-        far = tf.sparse.slice(x, [1, 1], [9, 3])
-        return [parts(each) for each in (*joined, added, far, tf.sparse.add(x, x))]
+        far = [tf.sparse.slice(x, [1, 1], size) for size in ([9, 3], [2**63 - 1, 3])]
+        return [parts(each) for each in (*joined, added, *far, tf.sparse.add(x, x))]
 
     checked(fn, *inputs)
 

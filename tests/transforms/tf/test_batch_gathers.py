@@ -60,9 +60,10 @@ def test_places_that_are_constants(places: str) -> None:
      "%y: float32[n,2] = tf.GatherNd(%x, %c)"],
     [*_COUNTED, _PLACES[0], "%b: int32[n,1] = tf.Neg(%a)", "%j: int32[n,1] = tf.ExpandDims(%i, int32[] 1)",
      "%c: int32[n,3] = tf.ConcatV2(%a, %b, %j, int32[] 1)", "%y: float32[n] = tf.GatherNd(%x, %c)"],
+    [_PLACES[1], "%c: int32[n,2] = tf.Minimum(%b, int32[2] [9, 5])", "%y: float32[n,2] = tf.GatherNd(%x, %c)"],
 ])  # fmt: skip
 def test_near_misses_stay(lines: list[str]) -> None:
-    """Places that are clamped, that do not begin at 0, and with two more numbers."""
+    """Places that are clamped, that do not begin at 0, with two more numbers, and of one number that bounds repeat."""
     check_pass("simplify-stablehlo", _main(*lines))
 
 
