@@ -126,8 +126,8 @@ class _Group:
     def is_buildable(self) -> bool:
         """Return whether the reshapes at the edges can be written, and no input is made of a result, whose form changes:
         ADD(y, TRANSPOSE(y)) of y that is TRANSPOSE(x)."""
-        changed = {*self.results}
-        if any(self.is_free(value) and value.op.operands[0] in changed for value in self.inputs):  # type: ignore[union-attr]
+        free = [value.op for value in self.inputs if self.is_free(value)]
+        if not {op.operands[0] for op in free if op is not None}.isdisjoint(self.results):
             return False
         static = Builder([]).static_shape
         return not self.form.reshapes or all(static(v.shape) is not None for v in (*self.inputs, *self.results))
