@@ -124,8 +124,8 @@ class _Group:
 
     @property
     def is_buildable(self) -> bool:
-        """Return whether the reshapes at the edges can be written, and no input is made of a result, whose form changes:
-        ADD(y, TRANSPOSE(y)) of y that is TRANSPOSE(x)."""
+        """Return whether the reshapes at the edges can be written, and no input is made of a result, which changes its
+        form: as in ADD(y, TRANSPOSE(y)), where y is TRANSPOSE(x)."""
         free = [value.op for value in self.inputs if self.is_free(value)]
         if not {op.operands[0] for op in free if op is not None}.isdisjoint(self.results):
             return False
