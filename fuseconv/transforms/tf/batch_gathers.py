@@ -51,8 +51,9 @@ def _bounds(indices: Value) -> tuple[Value, Sequence | None, Sequence | None]:
         if inner is None or inner.shape is None or numbers is None or numbers.ndim > 1:
             continue
         count = inner.shape[-1] if inner.shape else 0
-        fits = isinstance(count, int) and numbers.size in (1, count)
-        found[kind] = [*np.broadcast_to(numbers, count)] if fits else []
+        found[kind] = []
+        if isinstance(count, int) and numbers.size in (1, count):
+            found[kind] = [*np.broadcast_to(numbers, count)]
         value = inner
     return value, found["tf.Maximum"], found["tf.Minimum"]
 
