@@ -31,9 +31,11 @@ _MOST_BITS = 24
 _LEAST_ELEMENTS = 1024
 # What may stand between an input and the product: sums and products with constants, other shapes and orders, parts.
 _LEAVES_INPUTS = frozenset({
-    *ARITHMETIC, *LAYOUT_CHANGES, "CAST", "CONCATENATION", "MAXIMUM", "MINIMUM", "PAD", "REVERSE_V2", "SLICE", "SPLIT",
-    "SPLIT_V", "STRIDED_SLICE", "UNPACK",
+    *ARITHMETIC, *LAYOUT_CHANGES, "CAST", "CONCATENATION", "GATHER", "MAXIMUM", "MINIMUM", "PAD", "REVERSE_V2",
+    "SELECT_V2", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "UNPACK",
 })  # fmt: skip
+# The operands that numbers come from, where others say which: masks, and orders of steps.
+_NUMBERS = {"GATHER": slice(0, 1), "SELECT_V2": slice(1, 3)}
 # The operands that the first one is multiplied by. Inputs are the last dimension of all of them.
 _WEIGHTS = {
     "BIDIRECTIONAL_SEQUENCE_LSTM": (*range(1, 5), *range(18, 22)), "BIDIRECTIONAL_SEQUENCE_RNN": (1, 5),
@@ -136,5 +138,8 @@ def _comes_in(value: Value) -> bool:
         return not value.is_const
     if value.op.type not in _LEAVES_INPUTS:
         return False
-    read = [operand for operand in value.op.operands if operand is not None and not operand.is_const]
-    return all(map(_comes_in, read)) and (len(read) == 1 or value.op.type == "CONCATENATION")
+    numbers = value.op.operands[_NUMBERS.get(value.op.type, slice(None))]
+    read = [operand for operand in numbers if operand is not None and not operand.is_const]
+    if not read or (len(read) > 1 and value.op.type not in ("CONCATENATION", "SELECT_V2")):
+        return False
+    return all(map(_comes_in, read))

@@ -48,6 +48,46 @@ def test_inputs_that_come_alike_and_results_of_ops_stay() -> None:
 
 
 @pytest.mark.usefixtures("_small_constants_count")
+def test_masks_and_orders_of_steps_are_no_numbers_of_inputs() -> None:
+    before = """
+      input %x: float32[n,5,2]
+      input %counts: bool[n,5,1]
+      input %order: int32[n,5]
+      %s: float32[n,5,2] = tfl.SELECT_V2(%counts, %x, float32[] 0)
+      %g: float32[n,5,2] = tfl.GATHER(%s, %order) {'axis': 1, 'batch_dims': 1}
+    """
+    check_pass("balance-inputs", f"""
+    main {{{before}
+      %y: float32[n,5,1] = tfl.FULLY_CONNECTED(%g, float32[1,2] [1.1, 150], _) {{'keep_num_dims': True}}
+      return %y
+    }}
+    """, f"""
+    main {{{before}
+      %m: float32[n,5,2] = tfl.MUL(%g, float32[2] [0.0078125, 1])
+      %y: float32[n,5,1] = tfl.FULLY_CONNECTED(%m, float32[1,2] [140.8, 150], _) {{'keep_num_dims': True}}
+      return %y
+    }}
+    """)
+
+
+@pytest.mark.usefixtures("_small_constants_count")
+@pytest.mark.parametrize("numbers", [
+    "tfl.GATHER(float32[2,2] [1, 2, 3, 4], %ids) {'axis': 0, 'batch_dims': 0}",
+    "tfl.SELECT_V2(%is, float32[1,2] [1, 2], float32[1,2] [3, 4])",
+])  # fmt: skip
+def test_numbers_of_the_model_stay(numbers: str) -> None:
+    check_pass("balance-inputs", f"""
+    main {{
+      input %ids: int32[n]
+      input %is: bool[n,1]
+      %x: float32[n,2] = {numbers}
+      %y: float32[n,1] = tfl.FULLY_CONNECTED(%x, float32[1,2] [1.1, 150], _)
+      return %y
+    }}
+    """)
+
+
+@pytest.mark.usefixtures("_small_constants_count")
 def test_weights_that_lie_on_a_grid_stay() -> None:
     check_pass("balance-inputs", """
     main {

@@ -39,7 +39,7 @@ def test_features_in_units_of_their_own(mode: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["dynamic", "int8", "int16x8"])
-@pytest.mark.parametrize("kind", ["Flatten", "LSTM", "GRU"])
+@pytest.mark.parametrize("kind", ["Flatten", "LSTM", "GRU", "masked LSTM"])
 def test_features_of_steps(mode: str, kind: str) -> None:
     """Flattened, the units of what a product reads come again and again. Quantized as they come, errors are 0.5."""
     keras.utils.set_random_seed(1)
@@ -48,8 +48,8 @@ def test_features_of_steps(mode: str, kind: str) -> None:
         layer = keras.layers.Dense(48, activation="relu")
         y = layer(keras.layers.Flatten()(x))
     else:
-        layer = getattr(keras.layers, kind)(16)
-        y = layer(x)
+        layer = getattr(keras.layers, kind.split()[-1])(16)
+        y = layer(keras.layers.Masking()(x) if kind.startswith("masked") else x)
     kernel, *others = layer.get_weights()
     layer.set_weights([(kernel.reshape(-1, 24, kernel.shape[1]) / SPREAD[:, None]).reshape(kernel.shape), *others])
 
