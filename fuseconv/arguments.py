@@ -8,7 +8,7 @@ import inspect
 import numbers
 import os
 import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -90,7 +90,11 @@ def _checked(name: str, value: Any, kind: Any) -> Any:
     """Return the value, a list as a tuple. Raises InputError if it is of another type than the argument."""
     if name in _CHECKED_WHERE_READ:
         return value
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value.item()  # one number or text, though numpy says that it has items
     if not _is_list(kind):
+        if isinstance(value, Iterator) and any(map(_is_list, get_args(kind))):
+            value = tuple(value)
         if not _fits(value, kind):
             raise InputError(f"{name} takes {_words(kind)}, not {_shown(value)}")
         return value

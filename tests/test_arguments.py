@@ -51,7 +51,10 @@ def test_arguments_by_the_names_of_the_command_line(shape: object) -> None:
         ({"fuse": {"lstm": 1}}, "fuse takes a list, not {'lstm': 1}"),
         ({"fuse": ["a", 5]}, "each item of fuse is a text, not 5"),
         ({"plugins": [None]}, "each item of plugins is a text or a path, not None"),
+        ({"fuse": np.array(5)}, "fuse takes a list, not 5"),
         ({"target": 5}, "target takes a text, not 5"),
+        ({"image_mean": np.array(True)}, "image_mean takes a number or a list, not True"),
+        ({"image_mean": (float(n) for n in (1, 2, 3))}, "--image-mean and --image-scale are for --calibration-data"),
         ({"metadata": 5}, "metadata takes a dict, not 5"),
         ({"metadata": {5: "a"}}, "--metadata does not know 5; it takes name, "),
         ({"metadata": {"labels": ["a"]}}, "labels stand in a file, one a line: give its path, not ['a']"),
@@ -86,6 +89,7 @@ def test_no_argument_takes_just_anything(function: Callable) -> None:
 
 def test_numbers_of_numpy_and_what_yields_items_are_taken() -> None:
     given: dict[str, Any] = {"strip_names": np.bool_(True), "fuse": (name for name in ("keras_lstm", "gelu"))}
+    given["max_constant_bytes"] = np.array(1 << 30)
     made = fuseconv.convert(LSTM, batch_size=np.int64(2), **given)
     assert made.report.signatures[0].inputs[0].shape == (2, 10, 6) and made.report.strips_names
     assert {record.rule for record in made.report.records if record.kind == "fused"} == {"keras_lstm"}
