@@ -29,14 +29,17 @@ def _expand(graph: Graph, made: dict[Value, Value]) -> bool:
         value = op.operands[0] if op.kind in EXPANDS and op.result.dtype is types.FLOAT32 else None
         if value is None or value.dtype is not types.FLOAT16:
             continue
+        # Outputs keep their names, by which files without signatures are run.
+        is_output = op.result in graph.outputs
         if value.is_const:
-            replace_uses(op.result, _floats(value, made))
+            replace_uses(op.result, _as_floats(value, op.result.name) if is_output else _shared_floats(value, made))
             gone.add(op)
         elif value.op is not None and _gathers_constants(value.op):
             table = value.op.operands[0]
             assert table is not None
-            value.op.set_operand(0, _floats(table, made))
+            value.op.set_operand(0, _shared_floats(table, made))
             value.dtype = types.FLOAT32
+            value.name = op.result.name if is_output else value.name
             replace_uses(op.result, value)
             gone.add(op)
     erase_ops(graph, gone)
@@ -48,8 +51,12 @@ def _gathers_constants(op: Op) -> bool:
     return table is not None and table.is_const and len(op.result.uses) == 1
 
 
-def _floats(value: Value, made: dict[Value, Value]) -> Value:
+def _shared_floats(value: Value, made: dict[Value, Value]) -> Value:
     if value not in made:
-        assert value.data is not None
-        made[value] = constant(value.data.astype(np.float32), types.FLOAT32, value.name)
+        made[value] = _as_floats(value, value.name)
     return made[value]
+
+
+def _as_floats(value: Value, name: str) -> Value:
+    assert value.data is not None
+    return constant(value.data.astype(np.float32), types.FLOAT32, name)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from fuseconv import quantize_file
+from fuseconv.runners import TFLiteFile
+from fuseconv.write.flatbuffer_export import to_bytes
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 def test_what_ops_read_is_a_constant_of_floats() -> None:
@@ -21,8 +29,8 @@ def test_what_ops_read_is_a_constant_of_floats() -> None:
       input %x: float32[n,2]
       const %w: float32[2,2] = [1.5, 2, 3, 4]
       %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, %w, _)
-      %z: float32[n,2] = tfl.FULLY_CONNECTED(%y, %w, _)
-      return %z, %w
+      %z: float32[n,2] = tfl.FULLY_CONNECTED(%y, float32[2,2] [1.5, 2, 3, 4], _)
+      return %z, float32[2,2] [1.5, 2, 3, 4]
     }
     """)
 
@@ -38,8 +46,8 @@ def test_rows_of_a_table() -> None:
     """, """
     main {
       input %i: int32[n]
-      %g: float32[n,2] = tfl.GATHER(float32[3,2] [1, 2, 3, 4, 5, 6], %i) {'axis': 0}
-      return %g
+      %y: float32[n,2] = tfl.GATHER(float32[3,2] [1, 2, 3, 4, 5, 6], %i) {'axis': 0}
+      return %y
     }
     """)
 
@@ -55,3 +63,24 @@ def test_other_numbers_of_16_bits_stay() -> None:
       return %y, %z, %g
     }
     """)
+
+
+@pytest.mark.parametrize("mode", ["dynamic", "int4"])
+def test_a_file_without_signatures_keeps_the_names_of_its_outputs(mode: str, tmp_path: Path) -> None:
+    """Names of its tensors are what it is run by."""
+    module, _ = module_of("""
+    main {
+      input %i: int32[n]
+      %g: float16[n,2] = tfl.GATHER(float16[3,2] [1, 2, 3, 4, 5, 6], %i) {'axis': 0}
+      %y: float32[n,2] = tfl.DEQUANTIZE(%g)
+      %w: float32[4,2] = tfl.DEQUANTIZE(float16[4,2] [1, 2, 3, 4, 5, 6, 7, 8])
+      %z: float32[n,4] = tfl.FULLY_CONNECTED(%y, %w, _)
+      return %y, %w, %z
+    }
+    """)
+    module.signatures[0].names = []
+    path = tmp_path / "halves.tflite"
+    path.write_bytes(to_bytes(module))
+    data = quantize_file(path, quantize=mode).data
+    assert data is not None
+    assert set(TFLiteFile(data).signatures[""][2]) == {"y", "w", "z"}
