@@ -45,7 +45,8 @@ class Comparison:
             self.largest = max(self.largest, float(found))
 
     def judge(self, atol: float, rtol: float) -> None:
-        """Judge the runs of a quantized file: its steps are parts of a range, however small the values of one are."""
+        """Judge the runs of a file of measured ranges: its steps are parts of these, however small the values of one
+        are."""
         if self.absolute is not None and self.largest:
             self.relative = self.absolute / self.largest
         allowed = atol + rtol * self.largest

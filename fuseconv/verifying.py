@@ -32,7 +32,7 @@ from fuseconv.input_shapes import ONLY, InputShape, named, read_shapes
 from fuseconv.load.live import model_name
 from fuseconv.load.stablehlo.exported import is_exported
 from fuseconv.output_comparison import ATOL, RTOL, Comparison, compare
-from fuseconv.quantize import TOLERANCES
+from fuseconv.quantize import MEASURED, TOLERANCES
 from fuseconv.report.tables import show_verification, text
 from fuseconv.runners import (
     Arrays,
@@ -110,8 +110,8 @@ class Verification:
         """Return a document of JSON's own types.
 
         `model` and `file`: the paths; `passed`; `atol` and `rtol`: an output passes if
-        |actual - expected| <= atol + rtol * max|expected| for each element of each run (of a quantized file, that of
-        all runs); `runs`: `{"signature", "inputs": {name: shape}, "invokes"}`; `drawn`: `{"signature", "input",
+        |actual - expected| <= atol + rtol * max|expected| for each element of each run (of a file of int8 or int16x8,
+        that of all runs); `runs`: `{"signature", "inputs": {name: shape}, "invokes"}`; `drawn`: `{"signature", "input",
         "how"}`, in words, of random inputs; `outputs`: `{"signature", "output", "type", "shapes", "absolute",
         "relative", "passed", "why"}` with the largest differences over all runs, null where they are not finite;
         `layers`: `{"tensor", "op", "type", "error"}` of ops beside those of floats, if that was asked for (`error` as
@@ -294,7 +294,7 @@ def _verify_signature(
                 )
             for name, array in expected.items():
                 row = rows.setdefault(name, Comparison(signature, name, dtype_name(array.dtype)))
-                if file.form:
+                if file.form in MEASURED:
                     row.add_unjudged(array, actual[name])
                 else:
                     row.add(array, actual[name], result.atol, result.rtol)
@@ -303,7 +303,7 @@ def _verify_signature(
         result.runs.append((signature, {name: array.shape for name, array in feed.items()}, count))
     if given is None:
         result.drawn += [(signature, name, ", then ".join(how)) for name, how in draws.how.items()]
-    for row in rows.values() if file.form else ():
+    for row in rows.values() if file.form in MEASURED else ():
         row.judge(result.atol, result.rtol)
     failed = [row for row in rows.values() if not row.passed]
     if failed:
