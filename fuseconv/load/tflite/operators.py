@@ -8,6 +8,7 @@ from typing import Any
 import fuseconv.tfl.folders
 import fuseconv.tfl.ops  # noqa: F401  (both fill the tables)
 from fuseconv.errors import ILL_FITTING, UnsupportedError
+from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import STATEFUL, FuncRef, Op, Value
 from fuseconv.ir.types import DType
@@ -74,6 +75,7 @@ class Operators:
             value.op, value.index = op, len(op.results)
             op.results.append(value)
         _add_content(op)
+        _refuse_half_scaled(op)
         used = table.ints("intermediates")
         if used:
             op.attrs["intermediates"] = [tensors.unmade(index) for index in used]
@@ -129,6 +131,16 @@ def _sources(name: str) -> tuple[str, ...]:
     """Return the nodes that a tensor is named after: TFLiteConverter joins those of a fused op. Numbers tell apart
     tensors of one name."""
     return tuple(dict.fromkeys(part for part in name.split(";") if part and not part.isdigit()))
+
+
+def _refuse_half_scaled(op: Op) -> None:
+    """Raise DamagedError where some of an op's bytes have scales and others have none: kernels divide by them, and abort
+    the process over the outcome. A custom op, and one that runs subgraphs, carries both."""
+    if op.type == CUSTOM or any(isinstance(value, FuncRef) for value in op.attrs.values()):
+        return
+    bytes_ = [value for value in (*op.operands, *op.results) if value and value.dtype in (types.INT8, types.UINT8)]
+    if len({value.quantization is None for value in bytes_}) > 1:
+        raise DamagedError(f"some tensors of {op.type} ({op.name}) have scales, and others have none")
 
 
 def _add_content(op: Op) -> None:

@@ -178,4 +178,6 @@ def _quantization(table: Table, name: str, rank: int | None) -> Quantization | N
         return None
     if len(zero_point) not in (0, len(scale)) or (len(scale) > 1 and not 0 <= axis < (rank or 0)):
         raise DamagedError(f"the tensor {name} has {len(scale)} scales, {len(zero_point)} zero points, axis {axis}")
+    if not (np.isfinite(scale) & (scale > 0)).all():  # kernels look up tables and places by them, or abort
+        raise DamagedError(f"the tensor {name} has scales that are no positive numbers")
     return Quantization(tuple(scale.tolist()), tuple(zero_point.tolist()) or (0,) * len(scale), axis)

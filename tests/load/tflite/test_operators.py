@@ -10,7 +10,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.ir import types
-from fuseconv.ir.graph import STATEFUL, Module
+from fuseconv.ir.graph import STATEFUL, Module, Quantization
 from fuseconv.load.tflite.reader import module_of_bytes
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.load.tflite.files import BATCH, changed, changed_dense, dense
@@ -138,3 +138,21 @@ def test_a_cast_is_to_the_type_of_its_result():
 
     data = to_bytes(module_of(lambda tfl, x: tfl.cast(x, out_data_type="INT32"), (types.FLOAT32, (2, 3))))
     assert to_bytes(read(changed(data, change))) == data
+
+
+def test_bytes_with_scales_beside_bytes_without_are_damage():
+    """LiteRT's kernel of ADD divides by the scale that is not there, and aborts."""
+
+    def build(tfl: Any, x: Any) -> Any:
+        x.quantization = Quantization((0.1,), (0,))
+        total = tfl.add(x, x)
+        total.quantization = Quantization((0.2,), (0,))
+        return total
+
+    def change(model: Any) -> None:
+        model.subgraphs[0].tensors[1].quantization = None
+
+    data = to_bytes(module_of(build, (types.INT8, (2, 3))))
+    assert read(data).signatures[0].graph.ops[0].type == "ADD"
+    with pytest.raises(InputError, match="damaged .* of ADD .* have scales, and others have none"):
+        read(changed(data, change))

@@ -64,9 +64,9 @@ def _named(**fields: Any) -> Callable[[Any], None]:
     return change
 
 
-def _scaled(axis: int, scales: int, zero_points: int, details: int = 0) -> Callable[[Any], None]:
+def _scaled(axis: int, scales: int, zero_points: int, details: int = 0, scale: float = 1.0) -> Callable[[Any], None]:
     how = schema.QuantizationParametersT()
-    how.scale, how.zeroPoint, how.quantizedDimension = [1.0] * scales, [0] * zero_points, axis
+    how.scale, how.zeroPoint, how.quantizedDimension = [scale] * scales, [0] * zero_points, axis
     if details:
         how.detailsType = details
         how.details = (schema.CustomQuantizationT if details == 1 else schema.BlockwiseQuantizationT)()
@@ -96,6 +96,7 @@ def _own_scales(subgraph: Any) -> None:
         (_named(buffer=0), "nothing makes it"),
         (_scaled(2, 4, 4), "axis 2"),
         (_scaled(0, 4, 3), "3 zero points"),
+        *((_scaled(0, 4, 4, scale=scale), "no positive numbers") for scale in (0.0, -0.1, float("nan"), float("inf"))),
         (_scaled(0, 1, 1, 2), "in blocks with zero points"),
         (_scaled(0, 1, 1, 1), "by CustomQuantization"),
         (lambda subgraph: setattr(subgraph.tensors[0], "buffer", 2), "input x0 has contents"),
