@@ -22,7 +22,7 @@ import numpy as np
 
 from fuseconv.api import convert
 from fuseconv.custom_op_file import CustomFunction, CustomOpFile
-from fuseconv.errors import UnsupportedError
+from fuseconv.errors import UnsupportedError, needing_packages
 from fuseconv.fuse.isolation import signature_tensors
 from fuseconv.ir import types
 from fuseconv.report.records import Report
@@ -93,7 +93,8 @@ def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Con
     fn: a plain function, a `tf.function` or a layer; returns a tensor or a structure of them. specs: a `tf.TensorSpec`
     for each argument, unknown dimensions included. options: those of `fuseconv.convert`. Raises what that raises.
     """
-    import tensorflow as tf
+    with needing_packages("fuseconv.testing"):
+        import tensorflow as tf
 
     def run(*args: Any) -> dict[str, Any]:
         results = tf.nest.flatten(fn(*args))

@@ -22,14 +22,20 @@ _WITHOUT = """if True:
             if name.partition(".")[0] in ("tensorflow", "keras", "tf_keras"):
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     sys.meta_path.insert(0, Absent())
+"""
+_COMMANDS = """
     from fuseconv.cli import main
     for args in %r:
         main(args, prog_name="fuseconv", standalone_mode=False)
 """
 
 
+def _run_code(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", _WITHOUT + code], capture_output=True, text=True, timeout=60)
+
+
 def _run(*commands: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", _WITHOUT % (commands,)], capture_output=True, text=True, timeout=60)
+    return _run_code(_COMMANDS % (commands,))
 
 
 def test_models_that_are_read_as_data_are_converted(tmp_path: Path) -> None:
@@ -68,3 +74,9 @@ def test_the_readme_names_what_a_light_install_needs() -> None:
     names = {requirement.partition(">")[0] for requirement in declared}
     # jinja2 makes pages of reports, and is asked for where one is wanted.
     assert names - set(LIGHT) == {"tensorflow", "keras", "tf-keras", "jinja2"} and set(LIGHT) <= names
+
+
+def test_the_tests_of_plug_ins_say_what_to_install() -> None:
+    done = _run_code("    from fuseconv.testing import check\n    check(lambda x: x, None)\n")
+    sentence = "fuseconv.testing needs tensorflow, which is not installed: pip install tensorflow tf-keras"
+    assert done.stderr.splitlines()[-1] == f"fuseconv.errors.InputError: {sentence}"
