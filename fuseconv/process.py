@@ -10,13 +10,14 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # What a user, a supervisor and a terminal that is closed send. Windows has no SIGHUP.
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # A terminal that is closed sends its signal more than once; what is under way then is the cleaning up.
 _SECONDS_TO_CLEAN_UP = 2.0
+INTERRUPTED = "fuseconv: interrupted"
 
 
 class Stopped(KeyboardInterrupt):
@@ -32,29 +33,47 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
     return 128 + (interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT)
 
 
+def end_at_signals() -> None:
+    """Let signals end the process at once, for as long as there is nothing to clean up: while what a command needs is
+    imported, and once it is done. In between, `stopping` has its own way."""
+
+    def end(number: int, frame: Any) -> None:
+        with contextlib.suppress(OSError):
+            os.write(2, f"{INTERRUPTED}\n".encode())
+        os._exit(128 + number)
+
+    _handle(end)
+
+
 @contextlib.contextmanager
 def stopping() -> Iterator[None]:
     """Raise Stopped when a signal asks the process to end. One that is ignored, as under nohup, stays so."""
-    raised = -_SECONDS_TO_CLEAN_UP
+    raised, last = -_SECONDS_TO_CLEAN_UP, 0
 
     def stop(number: int, frame: Any) -> None:
-        nonlocal raised
+        nonlocal raised, last
         if time.monotonic() - raised >= _SECONDS_TO_CLEAN_UP:
-            raised = time.monotonic()
+            raised, last = time.monotonic(), number
             raise Stopped(number)
 
     before = {}
     with contextlib.suppress(ValueError):  # in a thread, signals are none of its business
-        before = {number: signal.signal(number, stop) for number in _SIGNALS if _is_heeded(number)}
+        before = _handle(stop)
     try:
         yield
+    except Exception as error:
+        if last:  # C++ that is interrupted while it is imported makes another error of it
+            raise Stopped(last) from error
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _is_heeded(number: int) -> bool:
-    return signal.getsignal(number) not in (signal.SIG_IGN, None)
+def _handle(handler: Callable[[int, Any], None]) -> dict[int, Any]:
+    """Set the handler of the signals that are heeded, and return those that they had."""
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    return {number: signal.signal(number, handler) for number in heeded}
 
 
 def keep_streams() -> None:

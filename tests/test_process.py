@@ -18,7 +18,7 @@ from fuseconv.inspecting import inspect
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 MODEL = TESTDATA / "two_signatures"
-MAIN = "from fuseconv.cli import main; main()"
+MAIN = "from fuseconv.__main__ import main; main()"
 TIMEOUT = 120
 # What gives the file another name for the time being.
 OPTIONS = ["", "--verify", "--report report.json"]
@@ -100,6 +100,28 @@ class TestSignals:
         assert process.exit_code(stopped.value) == 143
         assert process.exit_code(KeyboardInterrupt()) == 130
         assert signal.getsignal(signal.SIGTERM) is before
+
+    def test_an_import_that_makes_another_error_of_it(self) -> None:
+        """As pybind11 does: "ImportError: initialization failed"."""
+        with pytest.raises(process.Stopped) as stopped, process.stopping():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            except KeyboardInterrupt:
+                raise ImportError("initialization failed") from None
+        assert process.exit_code(stopped.value) == 143
+
+    @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+    @pytest.mark.parametrize("when", ["the command line is imported", "the command has ended"])
+    def test_outside_of_a_command(self, when: str, name: str, code: int) -> None:
+        kill = f"os.kill(os.getpid(), {int(getattr(signal, name))})"
+        if when == "the command has ended":
+            before = f"import atexit, os\natexit.register(lambda: {kill})\n"
+        else:
+            before = f"import os, sys\nclass Finder:\n    def find_spec(self, name, *_):\n        name == 'click' and {kill}\n"
+            before += "sys.meta_path.insert(0, Finder())\n"
+        done = run("--version", code=before)
+        assert (done.returncode, done.stderr) == (code, "fuseconv: interrupted\n")
+        assert done.stdout.startswith("fuseconv") == (when == "the command has ended")
 
     def test_threads_have_none(self) -> None:
         passed = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fuseconv.errors import DefectError, FuseconvError, InputError, UnsupportedError
-from fuseconv.process import exit_code, keep_streams, native_logs_muted, stopping
+from fuseconv.process import INTERRUPTED, exit_code, keep_streams, native_logs_muted, stopping
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -160,7 +160,7 @@ class Command(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt as interrupt:
-            click.echo("fuseconv: interrupted", err=True)
+            click.echo(INTERRUPTED, err=True)
             ctx.exit(exit_code(interrupt))
         except Exception as error:  # the one place where a defect of ours becomes a sentence
             ctx.exit(terminal.fail(error))
