@@ -134,12 +134,12 @@ def _sources(name: str) -> tuple[str, ...]:
 
 
 def _refuse_half_scaled(op: Op) -> None:
-    """Raise DamagedError where some of an op's bytes have scales and others have none: kernels divide by them, and abort
-    the process over the outcome. A custom op, and one that runs subgraphs, carries both."""
+    """Raise DamagedError where some of an op's tensors of bytes have scales and others have none: kernels divide by them,
+    and abort over the outcome. A custom op, and one that runs subgraphs, may carry both."""
     if op.type == CUSTOM or any(isinstance(value, FuncRef) for value in op.attrs.values()):
         return
-    bytes_ = [value for value in (*op.operands, *op.results) if value and value.dtype in (types.INT8, types.UINT8)]
-    if len({value.quantization is None for value in bytes_}) > 1:
+    values = [value for value in (*op.operands, *op.results) if value and value.dtype in (types.INT8, types.UINT8)]
+    if len({value.quantization is None for value in values}) > 1:
         raise DamagedError(f"some tensors of {op.type} ({op.name}) have scales, and others have none")
 
 

@@ -154,5 +154,5 @@ def test_bytes_with_scales_beside_bytes_without_are_damage():
 
     data = to_bytes(module_of(build, (types.INT8, (2, 3))))
     assert read(data).signatures[0].graph.ops[0].type == "ADD"
-    with pytest.raises(InputError, match="damaged .* of ADD .* have scales, and others have none"):
+    with pytest.raises(InputError, match=r"damaged .* of ADD .* have scales, and others have none"):
         read(changed(data, change))

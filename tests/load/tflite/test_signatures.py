@@ -101,7 +101,7 @@ def _elsewhere(model: Any) -> None:
 
 @pytest.mark.parametrize(
     ("change", "match"),
-    [(_fewer, "has other inputs"), (_left_out, "has other outputs"), (_elsewhere, "damaged .* subgraph that is not there"),
+    [(_fewer, "has other inputs"), (_left_out, "has other outputs"), (_elsewhere, "subgraph that is not there"),
      (_weights, "damaged .* tensor 1 among its inputs"), (_inner, "damaged .* tensor 3 among its inputs"),
      (_nothing, "damaged .* tensor 99 among its outputs")],
 )  # fmt: skip
