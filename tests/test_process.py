@@ -113,11 +113,11 @@ class TestSignals:
     @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
     @pytest.mark.parametrize("when", ["the command line is imported", "the command has ended"])
     def test_outside_of_a_command(self, when: str, name: str, code: int) -> None:
-        kill = f"os.kill(os.getpid(), {int(getattr(signal, name))})"
+        before = f"import atexit, os, sys\ndef kill(): os.kill(os.getpid(), {int(getattr(signal, name))})\n"
         if when == "the command has ended":
-            before = f"import atexit, os\natexit.register(lambda: {kill})\n"
+            before += "atexit.register(kill)\n"
         else:
-            before = f"import os, sys\nclass Finder:\n    def find_spec(self, name, *_):\n        name == 'click' and {kill}\n"
+            before += "class Finder:\n    def find_spec(self, name, *_): name == 'click' and kill()\n"
             before += "sys.meta_path.insert(0, Finder())\n"
         done = run("--version", code=before)
         assert (done.returncode, done.stderr) == (code, "fuseconv: interrupted\n")
