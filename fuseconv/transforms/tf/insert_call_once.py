@@ -8,6 +8,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Rejection, constant
 from fuseconv.ir.rewriter import add_function, has_kind
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
+from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.traits import TABLE_IMPORTS, TABLES, VARIABLES
 from fuseconv.tfl.builder import Builder
 
@@ -31,6 +32,7 @@ def insert_call_once(module: Module, report: Report) -> bool:
     handles = [op for graph in module.graphs() for op in graph.ops if op.kind in VARIABLES or op.kind in TABLES]
     if not handles:
         return False
+    _warn_of_states(module, report)
     filled = any(has_kind(graph, TABLE_IMPORTS) for graph in module.graphs())
     function = Graph(INITIALIZER)
     numbers: dict[str, int] = {}
@@ -54,6 +56,25 @@ def insert_call_once(module: Module, report: Report) -> bool:
         signature.graph.ops[:0] = made
     report.record("lowered", "insert-call-once", sources, ["CALL_ONCE"], "what they hold is set before the first run")
     return True
+
+
+def _warn_of_states(module: Module, report: Report) -> None:
+    """Warn of floats that an invoke leaves for the next one, where no other signature could set them back. Counters and
+    the numbers of random generators are to go on."""
+    if len(module.signatures) > 1:
+        return
+    names = aliases(module, VARIABLES)
+    read, written = (
+        {name for value, known in names.items() if any(op.kind == kind for op in value.uses) for name in known}
+        for kind in ("tf.ReadVariableOp", "tf.AssignVariableOp")
+    )
+    kept = sorted(name for name in read & written if module.variables[name].dtype.is_float)
+    if kept:
+        which = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
+        report.warnings.append(
+            f"the file keeps {which} from one invoke to the next, and reset_all_variables does not reset them: make a "
+            "new interpreter for each sequence, or give the model a second signature that assigns their first values"
+        )
 
 
 def _fill(tfl: Builder, op: Op, module: Module) -> None:

@@ -83,6 +83,18 @@ def test_a_stateful_layer_is_one_op(source: Callable, layer: str, name: str) -> 
         interpreter.reset_all_variables()
 
 
+def test_states_of_a_loop_need_another_interpreter() -> None:
+    model, converted = _keras3("GRU")
+    assert any("make a new interpreter for each sequence" in warning for warning in converted.report.warnings)
+    interpreter, run = _runner(converted.data)
+    first, second = (model(_x(0)).numpy() for _ in range(2))
+    np.testing.assert_allclose(run(_x(0))[0], first, atol=1e-5)
+    interpreter.reset_all_variables()
+    np.testing.assert_allclose(run(_x(0))[0], second, atol=1e-5)
+    assert np.abs(first - second).max() > 1e-3
+    np.testing.assert_allclose(_runner(converted.data)[1](_x(0))[0], first, atol=1e-5)
+
+
 @pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN", "GRU"])
 def test_stateful_layers_that_return_their_states(layer: str) -> None:
     model, converted = _keras3(layer, return_sequences=True, return_state=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Signature, Table, Variable
@@ -89,3 +90,33 @@ def test_a_table_that_the_graph_fills_is_only_numbered() -> None:
     PassManager(context).run((insert_call_once,))
     assert not module.functions and module.signatures[0].graph.ops[0].attrs["table_id"] > 0
     assert report.passes[-1].changes
+
+
+KEPT = """
+main {
+  input %x: float32[2]
+  %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+  %v: float32[2] = tf.ReadVariableOp(%h)
+  tf.AssignVariableOp(%h, %x)
+  return %v
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "signatures", "warns"),
+    [
+        (KEPT, types.FLOAT32, 1, True),
+        (KEPT, types.FLOAT32, 2, False),  # one that resets it, or trains it
+        (KEPT.replace("float32[2]", "int64[2]"), types.INT64, 1, False),
+        (KEPT.replace("tf.AssignVariableOp(%h, %x)", ""), types.FLOAT32, 1, False),
+    ],
+)
+def test_a_state_that_nothing_resets_is_warned_of(text: str, dtype: types.DType, signatures: int, warns: bool) -> None:
+    module, report = module_of(text)
+    module.variables["v"] = Variable("v", dtype, (2,), np.zeros(2, dtype.numpy))
+    module.signatures += [Signature(["again"], Graph("again"), [], [])] * (signatures - 1)
+    insert_call_once(module, report)
+    assert [("keeps v from" in each, "reset_all_variables does not" in each) for each in report.warnings] == [
+        (True, True)
+    ] * warns
