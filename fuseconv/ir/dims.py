@@ -336,7 +336,7 @@ def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
     a run tells; else `a`'s holds."""
     if a is None or b is None or a == b or len(a) != len(b):
         return b if a is None else a
-    return tuple(y if _unknown(y) < _unknown(x) else x for x, y in zip(a, b))
+    return tuple(y if x != y and _unknown(y) < _unknown(x) else x for x, y in zip(a, b))
 
 
 def _unknown(dim: Dim) -> int:

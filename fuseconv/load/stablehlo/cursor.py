@@ -29,14 +29,14 @@ class Cursor:
 
     def take(self, size: int) -> bytes:
         """Return so many bytes."""
-        if not 0 <= size <= self.left:
+        if not 0 <= size <= self.end - self.at:
             raise DamagedError(f"{size} bytes are to be read of a section that has {self.left} left")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def part(self, size: int) -> Cursor:
         """Return a cursor over the next so many bytes, which this one skips."""
-        if not 0 <= size <= self.left:
+        if not 0 <= size <= self.end - self.at:
             raise DamagedError(f"a part of {size} bytes stands in a section that has {self.left} left")
         self.at += size
         return Cursor(self.data, self.at - size, self.at)
@@ -68,7 +68,7 @@ class Cursor:
     def count(self) -> int:
         """Return how many items follow, each of which takes a byte or more."""
         value = self.varint()
-        if value > self.left:
+        if value > self.end - self.at:
             raise DamagedError(f"a list of {value} items stands in a section that has {self.left} bytes left")
         return value
 
