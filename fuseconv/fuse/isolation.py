@@ -2,8 +2,9 @@
 
 The parent hands files and arrays over, and takes arrays back, through two pipes. A message is a JSON header behind its
 length, and the bytes of its arrays; nothing is unpickled. On Linux the child is a fork of this process, which has the
-runtime loaded already (3 ms); elsewhere it is a Python of its own (0.3 s). It has no more memory than `_MEMORY` above
-what it starts with and a few times the files, writes no files, leaves no core, and ends with its parent.
+runtime loaded already (3 ms, 10 beside TensorFlow); elsewhere it is a Python of its own (0.3 s). It has no more memory
+than `_MEMORY` above what it starts with and a few times the files, writes no files, leaves no core, and ends with its
+parent.
 """
 
 from __future__ import annotations

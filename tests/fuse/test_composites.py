@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.match import Fusion, composite
+from fuseconv.fuse.numeric_check import NumericCheck
 from fuseconv.report.records import Report
 from tests.check_pass import check_pass
 from tests.tf.text_cases import module_of
@@ -63,6 +65,7 @@ def test_a_composite_of_another_case_is_told_the_name_that_is_known() -> None:
     """)
     fusion = Fusion("acme", "NEG", composite("acme.Swoosh", "x -> y"), lambda tfl, m: tfl.neg(m.x))
     report = Report()
-    fuse_composites.function(module, [fusion], report, None)
+    unchecked = BodyCheck(NumericCheck("never", lambda small: b""))
+    fuse_composites.function(module, [fusion], report, unchecked)
     why = "no converter module fuses the composite Acme.swoosh; did you mean acme.Swoosh?"
     assert [record.why for record in report.records] == [why]
