@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.match import Fusion, composite
@@ -49,7 +51,9 @@ def test_a_composite_that_is_not_fusable() -> None:
     """)
 
 
-def test_a_composite_of_another_case_is_told_the_name_that_is_known() -> None:
+def test_a_composite_of_another_case_is_told_the_name_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[NumericCheck] = []
+    monkeypatch.setattr(NumericCheck, "close", lambda self: ended.append(self))
     module, _ = module_of("""
     main {
       input %x: float32[2]
@@ -69,3 +73,4 @@ def test_a_composite_of_another_case_is_told_the_name_that_is_known() -> None:
     fuse_composites.function(module, [fusion], report, unchecked)
     why = "no converter module fuses the composite Acme.swoosh; did you mean acme.Swoosh?"
     assert [record.why for record in report.records] == [why]
+    assert ended == [unchecked.numeric], "no child outlives the pass"
