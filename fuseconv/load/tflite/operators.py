@@ -134,8 +134,8 @@ def _sources(name: str) -> tuple[str, ...]:
 
 
 def _refuse_half_scaled(op: Op) -> None:
-    """Raise DamagedError where some of an op's tensors of bytes have scales and others none: kernels divide by them, and
-    abort over the outcome. A custom op, and one that runs subgraphs, may carry both."""
+    """Raise DamagedError where some of an op's tensors of bytes have scales and others none: kernels divide by them,
+    and abort over the outcome. A custom op, and one that runs subgraphs, may carry both."""
     if op.type == CUSTOM or any(isinstance(value, FuncRef) for value in op.attrs.values()):
         return
     values = [value for value in (*op.operands, *op.results) if value and value.dtype in (types.INT8, types.UINT8)]
