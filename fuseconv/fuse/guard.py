@@ -14,21 +14,26 @@ from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Op
 from fuseconv.ir.op_function import OpFunction, op_function
 from fuseconv.tf.folders.registry import Declined
-from fuseconv.tf.operands import UnknownShape
+from fuseconv.tf.operands import Contradiction, UnknownShape
 
 
 def shape_function(function: Callable, name: str) -> OpFunction:
     """Return the shape function of a module as the table has it, held to one shape for each result."""
-    return _guarded(function, name, f"the shape function of {name}", UnknownShape, _is_shape, "shapes")
+    return _guarded(function, name, f"the shape function of {name}", (UnknownShape, Contradiction), _is_shape, "shapes")
 
 
 def folder(function: Callable, name: str) -> OpFunction:
     """Return the folder of a module as the table has it, held to one array of the result's type for each result."""
-    return _guarded(function, name, f"the folder of {name}", Declined, _is_array, "arrays of the results' types")
+    return _guarded(function, name, f"the folder of {name}", (Declined,), _is_array, "arrays of the results' types")
 
 
 def _guarded(
-    function: Callable, name: str, what: str, declines: type[Exception], fits: Callable[[Any, Any], bool], wanted: str
+    function: Callable,
+    name: str,
+    what: str,
+    declines: tuple[type[Exception], ...],
+    fits: Callable[[Any, Any], bool],
+    wanted: str,
 ) -> OpFunction:
     def call(op: Op, *operands: Any, **attrs: Any) -> Any:
         try:

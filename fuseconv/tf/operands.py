@@ -21,7 +21,7 @@ class UnknownShape(Exception):
     """Raised by a shape function that cannot tell even the rank of its results."""
 
 
-class Contradiction(UnknownShape):
+class Contradiction(Exception):
     """Raised by a shape function for operands or attributes that TensorFlow rejects as well. The message says why. The
     op may yet stand in a branch that is never taken, so only lowering refuses it."""
 
@@ -190,6 +190,14 @@ def same_shape(shapes: Sequence[Shape | None]) -> Shape | None:
     for shape in known[1:]:
         result = tuple(same(a, b) for a, b in zip(result, shape))
     return result
+
+
+def dims_behind(data: Value, leading: Value) -> Shape:
+    """Return the dimensions of data behind those that it shares with another operand: [2, 3, 4] and [2, 3] -> [4].
+    Raises Contradiction where these differ."""
+    shape, shared = shape_of(data), shape_of(leading)
+    same_shape([shape[: len(shared)], shared])
+    return shape[len(shared) :]
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim:

@@ -13,10 +13,12 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Sym, symbol
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.tf.operands import (
+    Contradiction,
     UnknownShape,
     added_units,
     broadcast,
     content_of,
+    dims_behind,
     extents,
     ints,
     is_kept_from_zero,
@@ -55,16 +57,23 @@ def test_broadcast_of_unknown_sizes() -> None:
 
 
 def test_broadcast_refuses() -> None:
-    for shapes in (((2,), (3,)), (None, (3,))):
-        with pytest.raises(UnknownShape):
-            broadcast(*shapes)
+    with pytest.raises(Contradiction):
+        broadcast((2,), (3,))
+    with pytest.raises(UnknownShape):
+        broadcast(None, (3,))
 
 
 def test_same_shape_takes_what_any_operand_knows() -> None:
     assert same_shape([None, (N, 3), (2, M)]) == (2, 3)
     assert same_shape([None]) is None
-    with pytest.raises(UnknownShape):
+    with pytest.raises(Contradiction):
         same_shape([(2,), (2, 3)])
+
+
+def test_dims_behind() -> None:
+    assert dims_behind(Value(types.FLOAT32, (2, N, 4)), Value(types.INT32, (2, 3))) == (4,)
+    with pytest.raises(Contradiction, match="2 and 3 elements"):
+        dims_behind(Value(types.FLOAT32, (2, 4)), Value(types.INT32, (3,)))
 
 
 def test_contents() -> None:

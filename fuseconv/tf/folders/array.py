@@ -8,7 +8,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Op
 from fuseconv.tf.folders.registry import Declined, kernel, require
-from fuseconv.tf.operands import UnknownShape, broadcast_dim
+from fuseconv.tf.operands import Contradiction, broadcast_dim
 
 
 @kernel("Identity", "StopGradient", "Snapshot", "DebugGradientIdentity", "LoopCond")
@@ -203,7 +203,7 @@ def broadcast_args(op: Op, s0: np.ndarray, s1: np.ndarray) -> np.ndarray:
     padded = [[1] * (rank - s.size) + s.tolist() for s in (s0, s1)]
     try:
         return np.array([broadcast_dim(a, b) for a, b in zip(*padded)], np.result_type(s0, s1))
-    except UnknownShape:
+    except Contradiction:
         raise Declined from None
 
 

@@ -34,7 +34,7 @@ def infer(op: Op) -> list[Shape | None] | None:
     count = len(op.results)
     try:
         made = function(op, op, op.operands)
-    except (UnknownShape, *ILL_FITTING):
+    except (UnknownShape, Contradiction, *ILL_FITTING):
         return [None] * count
     if made is None:
         return [None] * count

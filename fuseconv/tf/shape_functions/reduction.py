@@ -10,6 +10,7 @@ from fuseconv.tf.operands import (
     agree,
     agree_on_indices,
     axis_in,
+    dims_behind,
     ints,
     same,
     same_shape,
@@ -26,12 +27,11 @@ def reduce(op: Op, x: Value, axes: Value, *, keep_dims: bool = False) -> Shapes:
         return x.shape
     rank = len(shape_of(x))
     try:
-        wanted = ints(axes)
+        reduced = {axis_in(axis, rank) for axis in ints(axes)}
     except UnknownShape:
         if not keep_dims:
             raise
         return tuple(dims.fresh() for _ in range(rank))
-    reduced = {axis_in(axis, rank) for axis in wanted}
     if keep_dims:
         return tuple(1 if axis in reduced else dim for axis, dim in enumerate(shape_of(x)))
     return tuple(dim for axis, dim in enumerate(shape_of(x)) if axis not in reduced)
@@ -41,10 +41,9 @@ def reduce(op: Op, x: Value, axes: Value, *, keep_dims: bool = False) -> Shapes:
 def arg_max(op: Op, x: Value, dimension: Value) -> Shapes:
     shape = shape_of(x)
     try:
-        wanted = ints(dimension)[0]
+        axis = axis_in(ints(dimension)[0], len(shape))
     except UnknownShape:
         return tuple(dims.fresh() for _ in shape[1:])
-    axis = axis_in(wanted, len(shape))
     agree(shape[axis] != 0, f"its dimension {axis} has no elements to choose from")
     return (*shape[:axis], *shape[axis + 1 :])
 
@@ -166,13 +165,12 @@ def segment(op: Op, data: Value, segment_ids: Value) -> Shapes:
 
 @infers("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum")
 def unsorted_segment(op: Op, data: Value, segment_ids: Value, num_segments: Value) -> Shapes:
-    ids, shape = shape_of(segment_ids), shape_of(data)
-    same_shape([ids, shape[: len(ids)]])
+    row = dims_behind(data, segment_ids)
     count = scalar(num_segments, "segments")
     if segment_ids.data is not None and segment_ids.data.size and isinstance(count, int):
         largest = segment_ids.data.max()
         agree(largest < count, f"it has a segment {largest} of {count}")
-    return (count, *shape[len(ids) :])
+    return (count, *row)
 
 
 @infers("SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum")

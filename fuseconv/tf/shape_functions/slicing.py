@@ -12,6 +12,7 @@ from fuseconv.tf.operands import (
     agree_on_indices,
     axis_in,
     content_of,
+    dims_behind,
     extents,
     ints,
     nonnegative,
@@ -148,10 +149,9 @@ def gather_v2(op: Op, params: Value, indices: Value, axis: Value, *, batch_dims:
     source, taken = shape_of(params), shape_of(indices)
     batch = batch_dims + len(taken) if batch_dims < 0 else batch_dims
     try:
-        wanted = ints(axis)[0]
+        along = axis_in(ints(axis)[0], len(source))
     except UnknownShape:
         return tuple(dims.fresh("gather") for _ in range(len(source) + len(taken) - 1 - batch))
-    along = axis_in(wanted, len(source))
     agree(0 <= batch <= min(along, len(taken)), f"its batch_dims are {batch_dims} and its axis is {along}")
     agree_on_indices(params, indices, along)
     shared = tuple(same(a, b) for a, b in zip(source[:batch], taken[:batch]))
@@ -212,7 +212,10 @@ def _agree_on_updates(made: Shape, indices: Value, updates: Value) -> None:
 @infers("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(op: Op, *operands: Value) -> Shapes:
     indices, data = operands[: len(operands) // 2], operands[len(operands) // 2 :]
-    tail: Shape = shape_of(data[0])[len(shape_of(indices[0])) :]
+    pairs = [(rows, places) for rows, places in zip(data, indices) if None not in (rows.shape, places.shape)]
+    tail = same_shape([dims_behind(rows, places) for rows, places in pairs])
+    if tail is None:
+        raise UnknownShape
     try:
         largest = max(index for operand in indices for index in ints(operand))
     except (UnknownShape, ValueError):
@@ -222,5 +225,4 @@ def dynamic_stitch(op: Op, *operands: Value) -> Shapes:
 
 @infers("DynamicPartition")
 def dynamic_partition(op: Op, data: Value, partitions: Value) -> Shapes:
-    tail = shape_of(data)[len(shape_of(partitions)) :]
-    return [(dims.fresh("part"), *tail) for _ in op.results]
+    return [(dims.fresh("part"), *dims_behind(data, partitions)) for _ in op.results]

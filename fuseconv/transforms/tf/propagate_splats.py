@@ -13,7 +13,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replac
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.folders import evaluate
-from fuseconv.tf.operands import UnknownShape, broadcast
+from fuseconv.tf.operands import Contradiction, UnknownShape, broadcast
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
 from fuseconv.tf.traits import FILLS, REPEATS, RESHAPES, SLICES
 
@@ -138,5 +138,5 @@ def _holds(value: Value | None, number: int, like: Value) -> bool:
 def _broadcast(values: list[Value | None]) -> Shape | None:
     try:
         return broadcast(*(value.shape for value in values if value is not None))
-    except UnknownShape:
+    except (Contradiction, UnknownShape):
         return None
