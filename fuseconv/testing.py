@@ -247,7 +247,16 @@ def _compare(
             actual = _invoke(interpreter, arrays, allocate=number == 0)
             assert len(actual) == len(expected), f"{len(actual)} results, not {len(expected)}"
             where = f"batch {batch}, invoke {number + 1}, {resolver.name}, ops {converted.ops}"
-            _assert_all_close(actual, expected, atol, where)
+            try:
+                _assert_all_close(actual, expected, atol, where)
+            except AssertionError:
+                if number or arrays is given[0] or resolver is not OpResolverType.AUTO:
+                    raise
+                # Once in some 100,000 resizes XNNPACK (LiteRT 2.3) leaves out a RESHAPE or a like copy between its own
+                # memory and a tensor of LiteRT's: when the memory that its runtimes share moves, and the copy's new
+                # place happens to be the other tensor's old one, it counts as needless until the next resize.
+                _invoke(interpreter, given[0], allocate=True)
+                _assert_all_close(_invoke(interpreter, arrays, allocate=True), expected, atol, where)
 
 
 def _compare_cut(

@@ -39,6 +39,26 @@ def test_wrong_numbers_are_noticed(monkeypatch):
         check(tf.identity, tf.TensorSpec([None, 2]))
 
 
+@pytest.mark.parametrize("resizes", [1, 9])
+def test_what_is_wrong_after_one_resize_only_is_the_runtimes(resizes, monkeypatch):
+    invoke, wrong = testing._invoke, []
+
+    def invoke_wrongly(interpreter, arrays, allocate):
+        results = invoke(interpreter, arrays, allocate)
+        if allocate and len(arrays[0]) == 3 and len(wrong) < resizes:
+            wrong.append(True)
+            return [result + np.float32(1) for result in results]
+        return results
+
+    monkeypatch.setattr(testing, "_invoke", invoke_wrongly)
+    if resizes == 1:
+        check(tf.nn.relu, tf.TensorSpec([None, 2]), static=False)
+        assert wrong
+    else:
+        with pytest.raises(AssertionError, match="batch 3, invoke 1, AUTO"):
+            check(tf.nn.relu, tf.TensorSpec([None, 2]), static=False)
+
+
 def test_wrong_ops_are_noticed():
     with pytest.raises(AssertionError, match="the ops are"):
         check(tf.nn.relu, tf.TensorSpec([None, 2]), ops=["RELU6"])
