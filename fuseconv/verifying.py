@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -174,52 +174,51 @@ def verify(
     """Compare a model with the file that was made from it; see the module's docstring for how.
 
     model: what `convert` takes. tflite: the file's path, or its bytes. data: an .npz file, or arrays, by input name, to
-    run instead of random ones (the second batch then has two rows more, the first ones again): as the signature takes
+    run in place of random ones (the second batch then has two rows more, the first ones again): as the signature takes
     them, or samples of that, of one dimension more. samples: dicts of arrays, such as a conversion returns, to run
-    instead of random ones where they are of a signature. signatures: those to run, by default every one of the file, or
-    every one that the data serves. tags, plugins, trust_model, follow_links, inputs, outputs, rename: as for `convert`.
+    instead of random ones where they are of a signature. signatures: those to run, by default all of the file, or all
+    that the data serves. tags, plugins, trust_model, follow_links, inputs, outputs, rename: as for `convert`.
     input_shapes: sizes for dimensions that the model leaves open, batch_size for first ones, by the names that the file
     has. layers: compare the ops of the first subgraph, too, with those of the model as a file of floats, which it is
     converted to if it is none. progress: called with a few words before each run. rtol: by default 1e-4; of a quantized
     file, what its form may make.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
-    used, and VerificationError if the file cannot be run or is not a conversion of the model.
-    """
+    used, and VerificationError if the file cannot be run or is not a conversion of the model."""
     _check_numbers(batch_size, atol, rtol or 0.0, seed)
     given, shapes = load_data(data), read_shapes(input_shapes)
     file = TFLiteFile(tflite)
-    if rtol is None:
-        rtol = TOLERANCES[file.form] if file.form else RTOL
+    rtol = TOLERANCES.get(file.form or "", RTOL) if rtol is None else rtol
     reading: dict[str, Any] = {"tags": tags, "trust_model": trust_model, "follow_links": follow_links}
     cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
     sizes: dict[str, Any] = {"input_shapes": shapes, "batch_size": batch_size}
     result = Verification(model_name(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
     with needing_packages("to run this model"), opened_original(model) as source:
-        names = _signature_names(file, signatures)
+        names = _signature_names(file, signatures, given)
         originals = _originals(source, file, names, reading, cutting, plugins)
-        if given is not None and not signatures:
-            names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
-        _check_input_names(file, names, shapes)
+        _check_names(file, names, originals, shapes)
         for name in names:
-            if name not in originals:
-                what = result.file or "the file"
-                raise VerificationError(f"{what} has a signature {name!r}, which the model has not")
             of_samples = data_of(samples, file.inputs(name)) if given is None else None
-            fed = given if of_samples is None else of_samples
-            one = given or {} if of_samples is None else {key: array[0] for key, array in of_samples.items()}
+            one = {key: array[0] for key, array in of_samples.items()} if of_samples else given or {}
             specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=one)
+            fed = of_samples if given is None else given
             feeds = _verify_signature(result, name, originals[name], file, fed, specs, seed, progress)
             result.drawn += [(name, each, "calibration samples") for each in of_samples or ()]
             if layers and file.signatures[name][0] == 0 and not result.layers:
-                made = tflite if isinstance(tflite, bytes) else read_file(tflite)
                 floats = _floats(source, {**reading, **cutting, **sizes, "plugins": plugins})
+                made = tflite if isinstance(tflite, bytes) else read_file(tflite)
                 result.layers = compare_layers(floats, made, feeds)
     return result
 
 
-def _check_input_names(file: TFLiteFile, signatures: Iterable[str], given: Iterable[str]) -> None:
-    unknown = set(given) - {ONLY} - {name for signature in signatures for name in file.inputs(signature)}
+def _check_names(
+    file: TFLiteFile, signatures: Sequence[str], originals: Mapping[str, Function], shapes: Mapping[str, InputShape]
+) -> None:
+    """Raise VerificationError for a signature to run that the model lacks, InputError for a shape of no input."""
+    for name in signatures:
+        if name not in originals:
+            raise VerificationError(f"{file.name} has a signature {name!r}, which the model has not")
+    unknown = set(shapes) - {ONLY} - {name for signature in signatures for name in file.inputs(signature)}
     if unknown:
         raise InputError(f"--input-shape: no signature that runs has an input {', '.join(sorted(unknown))}")
 
@@ -361,8 +360,9 @@ def _merge(
     return tuple(b if a is None else a for a, b in zip(known, other, strict=True))
 
 
-def _signature_names(file: TFLiteFile, wanted: Sequence[str]) -> list[str]:
-    """Return the signatures to run: those asked for, else each of the file but second names of the same subgraph."""
+def _signature_names(file: TFLiteFile, wanted: Sequence[str], given: Arrays | None) -> list[str]:
+    """Return the signatures to run: those asked for, else each of the file but second names of the same subgraph; of
+    these the ones whose inputs are given, if any are."""
     for name in wanted:
         if name not in file.signatures:
             there = ", ".join(filter(None, file.signatures)) or "none"
@@ -374,4 +374,5 @@ def _signature_names(file: TFLiteFile, wanted: Sequence[str]) -> list[str]:
         key = (subgraph, tuple(sorted(inputs.items())), tuple(sorted(outputs.items())))
         if key not in by_subgraph or name == "serving_default":
             by_subgraph[key] = name
-    return list(by_subgraph.values())
+    names = list(by_subgraph.values())
+    return names if given is None else [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
