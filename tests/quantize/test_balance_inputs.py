@@ -88,25 +88,18 @@ def test_numbers_of_the_model_stay(numbers: str) -> None:
 
 
 @pytest.mark.usefixtures("_small_constants_count")
-def test_weights_that_lie_on_a_grid_stay() -> None:
-    check_pass("balance-inputs", """
-    main {
+@pytest.mark.parametrize(("weights", "without"), [
+    ("[1, 127, 2, 126]", ()),  # on a grid, as weights that were quantized once
+    ("[0.1, 150, 0.2, 1.7]", ("FULLY_CONNECTED",)),
+])  # fmt: skip
+def test_what_lies_on_a_grid_or_is_to_stay_float_stays(weights: str, without: tuple[str, ...]) -> None:
+    check_pass("balance-inputs", f"""
+    main {{
       input %x: float32[n,2]
-      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [1, 127, 2, 126], _)
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] {weights}, _)
       return %y
-    }
-    """)
-
-
-@pytest.mark.usefixtures("_small_constants_count")
-def test_what_is_to_stay_float_stays() -> None:
-    check_pass("balance-inputs", """
-    main {
-      input %x: float32[n,2]
-      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [0.1, 150, 0.2, 1.7], _)
-      return %y
-    }
-    """, quantize="int8", selection=Selection(without=("FULLY_CONNECTED",)))
+    }}
+    """, quantize="int8", selection=Selection(without=without))
 
 
 @pytest.mark.usefixtures("_small_constants_count")

@@ -65,6 +65,13 @@ def test_rows_are_multiplied_at_once() -> None:
 
 def test_rows_of_tables_of_several_lengths() -> None:
     """Those that the loop reads are computed."""
+    inputs = """
+    body {
+      input %i: int32[]
+      input %h: float32[2]
+      input %x: float32[5,2]
+      input %z: float32[7,2]
+    """
     check_pass("hoist-loop-invariants", """
     main {
       input %x: float32[5,2]
@@ -74,11 +81,7 @@ def test_rows_of_tables_of_several_lengths() -> None:
 {'cond': @cond, 'body': @body}
       return %y
     }
-    body {
-      input %i: int32[]
-      input %h: float32[2]
-      input %x: float32[5,2]
-      input %z: float32[7,2]
+    """ + inputs + """
       %next: int32[] = tf.AddV2(%i, int32[] 1)
       %a: float32[2] = tf.GatherV2(%x, %i, int32[] 0)
       %b: float32[2] = tf.GatherV2(%z, %i, int32[] 0)
@@ -97,11 +100,7 @@ def test_rows_of_tables_of_several_lengths() -> None:
 %x, %z, %p) {'body': @body, 'cond': @cond}
       return %y
     }
-    body {
-      input %i: int32[]
-      input %h: float32[2]
-      input %x: float32[5,2]
-      input %z: float32[7,2]
+    """ + inputs + """
       input %p: float32[5,2]
       %next: int32[] = tf.AddV2(%i, int32[] 1)
       %a: float32[2] = tf.GatherV2(%x, %i, int32[] 0)

@@ -17,6 +17,15 @@ from tests.tf.text_cases import kinds, module_of
 HANDLES = """%1 "v": resource[] = tf.VarHandleOp() {'shared_name': 'v'}
 %2 "t": resource[] = tf.HashTableV2() \
 {'shared_name': 't', 'key_dtype': {'dtype': 'string'}, 'value_dtype': {'dtype': 'int64'}}"""
+KEPT = """
+main {
+  input %x: float32[2]
+  %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+  %v: float32[2] = tf.ReadVariableOp(%h)
+  tf.AssignVariableOp(%h, %x)
+  return %v
+}
+"""
 
 
 def _module(body: str, filled: bool = True) -> tuple[Module, Report]:
@@ -57,15 +66,7 @@ def test_a_table_that_nothing_fills_is_refused() -> None:
 
 
 def test_a_variable_is_given_its_first_value_once() -> None:
-    check_pass("insert-call-once", """
-    main {
-      input %x: float32[2]
-      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
-      %v: float32[2] = tf.ReadVariableOp(%h)
-      tf.AssignVariableOp(%h, %x)
-      return %v
-    }
-    """, """
+    check_pass("insert-call-once", KEPT, """
     main {
       input %x: float32[2]
       tfl.CALL_ONCE() {'init_subgraph_index': @initialize}
@@ -90,17 +91,6 @@ def test_a_table_that_the_graph_fills_is_only_numbered() -> None:
     PassManager(context).run((insert_call_once,))
     assert not module.functions and module.signatures[0].graph.ops[0].attrs["table_id"] > 0
     assert report.passes[-1].changes
-
-
-KEPT = """
-main {
-  input %x: float32[2]
-  %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
-  %v: float32[2] = tf.ReadVariableOp(%h)
-  tf.AssignVariableOp(%h, %x)
-  return %v
-}
-"""
 
 
 @pytest.mark.parametrize(
