@@ -134,12 +134,19 @@ def _last_dimensions(shape: Sequence[Dim], size: int) -> tuple[int, ...] | None:
 
 def _comes_in(value: Value) -> bool:
     """Return whether a tensor is of inputs of the model, each number of one of them."""
-    if value.op is None:
-        return not value.is_const
-    if value.op.type not in _LEAVES_INPUTS:
-        return False
-    numbers = value.op.operands[_NUMBERS.get(value.op.type, slice(None))]
-    read = [operand for operand in numbers if operand is not None and not operand.is_const]
-    if not read or (len(read) > 1 and value.op.type not in ("CONCATENATION", "SELECT_V2")):
-        return False
-    return all(map(_comes_in, read))
+    pending, seen = [value], set[Value]()
+    while pending:
+        value = pending.pop()
+        if value.is_const:
+            return False
+        if value.op is None or value in seen:
+            continue
+        seen.add(value)
+        if value.op.type not in _LEAVES_INPUTS:
+            return False
+        numbers = value.op.operands[_NUMBERS.get(value.op.type, slice(None))]
+        read = [operand for operand in numbers if operand is not None and not operand.is_const]
+        if not read or (len(read) > 1 and value.op.type not in ("CONCATENATION", "SELECT_V2")):
+            return False
+        pending += read
+    return True

@@ -88,6 +88,17 @@ def test_numbers_of_the_model_stay(numbers: str) -> None:
 
 
 @pytest.mark.usefixtures("_small_constants_count")
+def test_each_tensor_on_the_way_to_an_input_is_looked_at_once() -> None:
+    """Ways through so many choices there are 2 ** 1000."""
+    steps = [f"%x{at + 1}: float32[n,2] = tfl.SELECT_V2(%is, %x{at}, %x{at})" for at in range(1000)]
+    begin = "\n".join(["main {", "input %is: bool[n,1]", "input %x0: float32[n,2]", *steps])
+    product = "%y: float32[n,1] = tfl.FULLY_CONNECTED(%x1000, float32[1,2] [1.1, 150], _)\nreturn %y\n}"
+    balanced = product.replace("%x1000", "%m").replace("[1.1, 150]", "[140.8, 150]")
+    factors = "%m: float32[n,2] = tfl.MUL(%x1000, float32[2] [0.0078125, 1])"
+    check_pass("balance-inputs", f"{begin}\n{product}", f"{begin}\n{factors}\n{balanced}")
+
+
+@pytest.mark.usefixtures("_small_constants_count")
 @pytest.mark.parametrize(("weights", "without"), [
     ("[1, 127, 2, 126]", ()),  # on a grid, as weights that were quantized once
     ("[0.1, 150, 0.2, 1.7]", ("FULLY_CONNECTED",)),
