@@ -204,12 +204,17 @@ def _evaluated(value: Value, known: dict[Value, np.ndarray]) -> np.ndarray | Non
     op = value.op
     if op is None or op.type not in _KNOWN or len(known) > _ALL:
         return None
-    operands = [_evaluated(each, known) for each in op.operands if each is not None]
     bounds = _CLAMPS.get(op.type) or _CLAMPS.get(op.attrs.get("fused_activation_function", "NONE"))
-    if bounds is None or any(each is None for each in operands):
+    if bounds is None:
         return None
+    operands: list[np.ndarray] = []
+    for each in op.operands:
+        found = None if each is None else _evaluated(each, known)
+        if found is not None:
+            operands.append(found)
+        elif each is not None:
+            return None
     made = _NUMPY[op.type](*operands) if op.type in _NUMPY else operands[0]
-    assert made is not None
     known[value] = made if bounds == (None, None) else np.clip(made, *bounds)
     return known[value]
 

@@ -138,6 +138,12 @@ def test_weights_of_a_file() -> None:
       %b: float32[n] = tfl.MUL(%a, float32[2] [1, 2])
       %y: float32[n] = tfl.ROUND(%b)
     """,  # steps of channels
+    """
+      %b: float32[n] = tfl.ROUND(%x)
+      %c0: float32[n] = tfl.TANH(%x)
+    """ + "".join(f"%c{at + 1}: float32[n] = tfl.ADD(%c{at}, %c{at})\n" for at in range(64)) + """
+      %y: float32[n] = tfl.SUB(%b, %c64)
+    """,  # less what has 2 ** 64 ways to another tensor
 ])  # fmt: skip
 def test_what_is_no_such_grid(text: str) -> None:
     _check(text)
