@@ -101,12 +101,11 @@ def SparseConcat(tfl, *operands, concat_dim):
     places, values, shapes = (operands[at : at + count] for at in (0, count, 2 * count))
     (rank,) = static_dims(shape_of(shapes[0], 1), "the rank of a sparse tensor")
     axis = concat_dim % rank
-    along = np.arange(rank, dtype=np.int64) == axis
+    along = (np.arange(rank) == axis).astype(np.int64)
     whole, moved = shapes[0], [places[0]]
     for place, shape in zip(places[1:], shapes[1:]):
-        offset = tfl.mul(whole, along.astype(np.int64))
-        moved.append(elementwise(tfl, "ADD", place, offset))
-        whole = tfl.add(tfl.mul(shape, along.astype(np.int64)), whole)
+        moved.append(elementwise(tfl, "ADD", place, tfl.mul(whole, along)))
+        whole = tfl.add(tfl.mul(shape, along), whole)
     indices = tfl.concatenation(*moved, axis=0)
     elements = build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=0), *values)
     return [indices, elements, whole] if axis == 0 else [*_reordered(tfl, indices, elements, whole), whole]

@@ -32,7 +32,9 @@ def simplify_stablehlo(module: Module) -> bool:
     shapes; dead ops stay. Returns whether anything changed."""
     changed = False
     for graph in module.graphs():
-        changed |= rewrite_ops(graph, _RULES.keys(), lambda op, out: _RULES[op.kind](op, TfBuilder(out, op)), True)
+        changed |= rewrite_ops(
+            graph, _RULES.keys(), lambda op, out: _RULES[op.kind](op, TfBuilder(out, op)), revisit=True
+        )
         changed |= keep_dimensions(graph)
     return changed
 
