@@ -108,7 +108,7 @@ class _Narrow:
         assert x is not None
         if dtype in (types.FLOAT32, types.FLOAT16, types.BFLOAT16):
             return self.rounded(x, dtype)
-        made = self.truncated(x, wraps=dtype is types.INT32) if dtype in (types.INT32, types.INT64) else None
+        made = self.truncated(x, dtype is types.INT32) if dtype in (types.INT32, types.INT64) else None
         return made and self.converted(made, dtype)
 
     @_once
@@ -133,6 +133,7 @@ class _Narrow:
             return self.rounded(x, types.FLOAT32)
         return self.rebuilt(x, _MOVES | _CHOICES, types.FLOAT32, self.exact)
 
+    @_once
     def truncated(self, x: Value, wraps: bool) -> Value | None:
         """Return x without its fraction, as int32. wraps: what does not fit int32 may be anything."""
         if x.op is not None and x.op.type in (*_QUOTIENTS, "Mul", "Sub"):

@@ -24,7 +24,7 @@ def fold_default_branches(module: Module, report: Report) -> None:
     This comes before variables are looked at: what the other side writes is never written."""
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        known = _default(op.operands[0])
+        known = _default(op.operands[0], {})
         if known is None:
             return None
         op.set_operand(0, constant(known, types.of_array(known), op.name))
@@ -34,13 +34,20 @@ def fold_default_branches(module: Module, report: Report) -> None:
         rewrite_ops(graph, BRANCHES, rewrite, revisit=True)
 
 
-def _default(value: Value | None) -> np.ndarray | None:
-    """Return what a condition is if nobody feeds it anything else; None if that is not known."""
+def _default(value: Value | None, seen: dict[Value, np.ndarray | None]) -> np.ndarray | None:
+    """Return what a condition is if nobody feeds it anything else; None if that is not known. seen: of values that came
+    before."""
     if value is None or value.is_const or value.op is None:
         return None if value is None else value.data
-    if value.op.kind in FORWARDS:
-        return _default(value.op.operands[value.index])
-    operands = [_default(operand) for operand in value.op.operands] if value.op.kind in _LOGIC else [None]
+    if value not in seen:
+        seen[value] = _computed_default(value.op, value.index, seen)
+    return seen[value]
+
+
+def _computed_default(op: Op, index: int, seen: dict[Value, np.ndarray | None]) -> np.ndarray | None:
+    if op.kind in FORWARDS:
+        return _default(op.operands[index], seen)
+    operands = [_default(operand, seen) for operand in op.operands] if op.kind in _LOGIC else [None]
     known = [operand for operand in operands if operand is not None]
-    made = evaluate(value.op, known) if len(known) == len(operands) else None
+    made = evaluate(op, known) if len(known) == len(operands) else None
     return None if made is None else made[0]

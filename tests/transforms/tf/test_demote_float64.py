@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from fuseconv.ir import types
+from fuseconv.transforms.tf.demote_float64 import demote_float64
 from tests.check_pass import check_pass
+from tests.tf.text_cases import kinds, module_of
 
 
 def test_a_ceiling_of_a_quotient() -> None:
@@ -69,3 +72,13 @@ def test_a_share_is_cut_off_in_integers() -> None:
       return %m7
     }
     """)
+
+
+def test_a_value_that_is_read_twice_is_narrowed_once() -> None:
+    """There are 2 ** 64 ways through these choices."""
+    steps = [f"%x{at + 1}: float64[n] = tf.SelectV2(%c, %x{at}, %x{at})" for at in range(64)]
+    text = ["main {", "input %a: int32[n]", "input %c: bool[n]", "%x0: float64[n] = tf.Cast(%a)", *steps]
+    module, report = module_of("\n".join([*text, "%y: int32[n] = tf.Cast(%x64)", "return %y", "}"]))
+    demote_float64(module, report)
+    assert kinds(module)[-64:] == ["SelectV2"] * 64
+    assert module.signatures[0].graph.outputs[0].dtype is types.INT32

@@ -43,6 +43,20 @@ def test_nested_branches_on_defaults_are_taken() -> None:
     assert kinds(module) == ["PlaceholderWithDefault", "LogicalNot", "Neg", "Exp"]
 
 
+def test_a_condition_is_computed_once_whoever_reads_it() -> None:
+    """There are 2 ** 64 ways from the last of these to the default."""
+    steps = "".join(f"%c{at + 1}: bool[] = tf.LogicalAnd(%c{at}, %c{at})\n" for at in range(64))
+    module, report = module_of(f"""main {{
+    input %x: float32[2]
+    %c0: bool[] = tf.PlaceholderWithDefault(bool[] True)
+    {steps}
+    %y: float32[2] = tf.If(%c64, %x, %c0) {{'then_branch': @inner, 'else_branch': @other}}
+    return %y
+    }}""", _side("inner", "Exp"), _side("other", "Abs"))  # fmt: skip
+    fold_default_branches(module, report)
+    assert kinds(module)[-1] == "Exp"
+
+
 def test_a_branch_on_an_input_stays() -> None:
     main = MAIN.replace("const %1", "input %1").replace(" = false", "")
     module, report = module_of(main, OUTER, _side("inner", "Exp"), _side("other", "Abs"), _side("late", "Sin"))
