@@ -162,6 +162,17 @@ def test_another_model_is_caught(tmp_path: Path) -> None:
             verify(model, file)
 
 
+def test_a_signature_that_the_model_lacks_is_told_before_anything_runs(tmp_path: Path) -> None:
+    specs = {"x": spec(None, 4)}
+    one, other = (lambda x: {"y": 2.0 * x}), (lambda x: {"y": 3.0 * x})
+    model = saved(tmp_path / "one", serving_default=(one, specs))
+    file = converted(saved(tmp_path / "both", serving_default=(one, specs), train=(other, specs)))
+    runs: list[str] = []
+    with pytest.raises(VerificationError, match="has a signature 'train', which the model has not"):
+        verify(model, file, progress=runs.append)
+    assert not runs
+
+
 def test_a_model_that_differs_from_itself_is_told_of(tmp_path: Path) -> None:
     def serve(x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"drawn": x + tf.random.uniform([2]), "same": 2.0 * x}
