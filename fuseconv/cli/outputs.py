@@ -32,6 +32,8 @@ def convert_one(
 def _to_stdout(
     terminal: Terminal, model: str, report_path: str | None, verifying: dict[str, Any] | None, options: dict[str, Any]
 ) -> None:
+    """Write the model's bytes to stdout, warnings to stderr. A model that fails its verification is not written. Raises
+    InputError if --json wants stdout too, or it is a terminal."""
     if terminal.json:
         raise InputError("--output - and --json both write to stdout: choose one, or write the JSON with --report")
     if sys.stdout.isatty():

@@ -90,6 +90,8 @@ class _SomeFailed(FuseconvError):
 
 
 def _tell(terminal: Terminal, jobs: Sequence[_Job], documents: Sequence[dict[str, Any]]) -> None:
+    """Say what became of each model, a row each. Raises _SomeFailed, if any failed, with the worst of their exit codes:
+    that of a defect (1), or else the highest."""
     rows = []
     for job, document in zip(jobs, documents):
         error = document.get("error")

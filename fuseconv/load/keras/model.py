@@ -153,6 +153,8 @@ def _as_declared(k: Call, x: Any, spec: InputSpec) -> Any:
 
 @builtin("Functional", "Model", masks=OWN, takes=AS_THEY_ARE, half=True)
 def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict, output_layers: list | dict) -> Any:
+    """Run the graph of layers in a config on the inputs. Refuses another number, type or rank of them than it
+    declares."""
     specs = list(flat(inputs_of("Functional", k.owner.config)))
     given = list(flat(inputs))
     if len(given) != len(specs):

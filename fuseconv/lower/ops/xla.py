@@ -165,6 +165,8 @@ def _convolved(
     tfl: Lowering, x: Value, filter: Value, strides: Sequence[int], pads: Sequence[tuple[int, int]],
     dilations: Sequence[int], groups: int,
 ) -> Value:  # fmt: skip
+    """Build a convolution, channels last, pads as [(before, after)]; depthwise where each group has one input
+    channel."""
     require(all(amount >= 0 for ends in pads for amount in ends), "a convolution with negative padding")
     options = {
         "strides": [1, *strides, 1], "dilations": [1, *dilations, 1], "padding": "EXPLICIT",
@@ -203,6 +205,7 @@ def _pooled(
     tfl: Lowering, x: Value, computation: str, window: Sequence[int], strides: Sequence[int],
     pads: Sequence[tuple[int, int]],
 ) -> Value:  # fmt: skip
+    """Build a sum, maximum or minimum over windows: average · size, or MaxPool of negated values for the minimum."""
     size, steps = [1, *window, 1], [1, *strides, 1]
     if computation == "Add":
         amounts = np.array([(0, 0), *pads, (0, 0)], np.int32)

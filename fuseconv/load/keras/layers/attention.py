@@ -115,6 +115,8 @@ def multi_head_attention(
     output_shape: int | list[int] | None = None, attention_axes: list[int] | None = None, use_gate: bool = False,
     sliding_window: int | None = None,
 ) -> Any:  # fmt: skip
+    """Attend as many heads, each with a query, key and value of its own: [batch, T, n] -> [batch, T, output_shape]. A
+    query of more dimensions attends along `attention_axes`."""
     wide = [output_shape] if isinstance(output_shape, int) else output_shape or [k.known(query, -1)]
     if len(wide) != 1:
         k.refuse(f"output_shape={output_shape}")
@@ -294,6 +296,8 @@ def attention(
     k: Call, inputs: Any, *, use_scale: bool = False, score_mode: str = "dot", dropout: float = 0.0,
     causal: bool = False,
 ) -> Any:  # fmt: skip
+    """Average the values by how well keys fit a query: softmax(query · key), or of concat, Σ tanh(query + key)."""
+
     def dot(query: Value, key: Value) -> Value:
         made = k.tf.BatchMatMulV2(query, key, adj_y=True)
         return k.tf.Mul(made, k.weight("scale", [])) if use_scale else made

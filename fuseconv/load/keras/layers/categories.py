@@ -155,6 +155,8 @@ def string_lookup(
     mask_token: str | None = None, oov_token: str = "[UNK]", invert: bool = False, output_mode: str = "int",
     pad_to_max_tokens: bool = False, vocabulary_size: Any = None,
 ) -> Value:  # fmt: skip
+    """Look words up in a vocabulary: "cat" -> 3; inverted, 3 -> "cat". Without `vocabulary`, it stands in a file beside
+    the config. Refuses hashes of unknown words."""
     if (x.dtype is not types.STRING and not invert) or (invert and not x.dtype.is_integer):
         k.refuse(f"it is called on {x.dtype}")
     if num_oov_indices > 1 and not invert:

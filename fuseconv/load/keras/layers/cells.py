@@ -96,6 +96,8 @@ def gru_cell(
 def _gru_step(
     k: Call, x: Value, states: _States, weights: tuple[Value, Value, Value | None], activation: Any, gating: Any
 ) -> tuple[Value, _States]:
+    """Step with the reset behind the product: candidate = act(x W_h + r ⊙ (h U_h)), each product with a bias of its
+    own."""
     tf, (h,), (kernel, recurrent, bias) = k.tf, states, weights
     made, inner = tf.MatMul(x, kernel), tf.MatMul(h, recurrent)
     if bias is not None:
@@ -110,6 +112,7 @@ def _gru_step(
 def _gru_step_reset_before(
     k: Call, x: Value, states: _States, weights: tuple[Value, Value, Value | None], activation: Any, gating: Any
 ) -> tuple[Value, _States]:
+    """Step with the reset ahead of the product: candidate = act(x W_h + (r ⊙ h) U_h), with one bias."""
     tf, (h,), (kernel, recurrent, bias) = k.tf, states, weights
     made = tf.MatMul(x, kernel)
     made = made if bias is None else tf.BiasAdd(made, bias)

@@ -61,6 +61,8 @@ def convolve(k: Call, x: Value, kernel: Value, strides: list[int], dilations: li
 def conv(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
          data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
          activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
+    """Convolve along one to three dimensions. Channels that come first are moved last around it; a causal window sees
+    only what came before, as the input is padded in front."""
     first, rank = channels_first(k, data_format), rank_of(k)
     k.shape(x, rank + 2)
     channels = k.known(x, 1 if first else -1)
@@ -119,6 +121,8 @@ def separable_conv(
     data_format: str | None = None, depth_multiplier: int = 1, dilation_rate: Any = 1,
     activation: str | dict | None = None, use_bias: bool = True,
 ) -> Value:  # fmt: skip
+    """Convolve each channel, then mix the channels by a window of one. One dimension is done as a picture of one
+    row."""
     first, rank = channels_first(k, data_format), rank_of(k)
     k.shape(x, rank + 2)
     channels = k.known(x, 1 if first else -1)

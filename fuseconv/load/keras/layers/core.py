@@ -158,6 +158,8 @@ def einsum_dense(
     k: Call, x: Value, *, equation: str, output_shape: int | list, activation: str | dict | None = None,
     bias_axes: str | None = None, quantization_config: dict | None = None,
 ) -> Value:  # fmt: skip
+    """Multiply by a kernel as the equation says, whose sizes come from the input and `output_shape`; "..." is spelled
+    out first. Refuses a letter that a term has twice."""
     plain = equation.replace(" ", "")
     left, _, result = _spelled_out(plain, len(k.shape(x))).partition("->")
     inputs, _, kernel = left.partition(",")

@@ -57,6 +57,8 @@ def locally_connected(
     data_format: str | None = None, activation: str | dict | None = None, use_bias: bool = True,
     implementation: int = 1,
 ) -> Value:  # fmt: skip
+    """Convolve with a kernel of its own at each place. `implementation` says how Keras 2 kept the weights: 1 by places,
+    2 dense, with a mask, 3 as the list of those that are not 0."""
     rank, first = int(k.owner.class_name[-2]), channels_first(k, data_format)
     k.shape(x, rank + 2)
     given = [k.known(x, at + (2 if first else 1)) for at in range(rank)]

@@ -79,6 +79,7 @@ def subtract(k: Call, inputs: Any) -> Value:
 
 @builtin("Multiply", masks=OWN, takes=ANY, half=True)
 def multiply(k: Call, inputs: Any) -> Value:
+    """Multiply tensors; what a mask leaves out counts as 1, and is 0 where all of them leave it out."""
     inputs = _of_one_type(k, inputs)
     masks = _spread_masks(k, inputs)
     if not any(mask is not None for mask in masks):
@@ -97,6 +98,7 @@ def multiply(k: Call, inputs: Any) -> Value:
 
 @builtin("Maximum", "Minimum", masks=OWN, takes=ANY, half=True)
 def extreme(k: Call, inputs: Any) -> Value:
+    """Return the greatest or least of tensors, of those at each place that their masks let count."""
     inputs = _of_one_type(k, inputs)
     kind, masks = k.owner.class_name, _spread_masks(k, inputs)
     if not any(mask is not None for mask in masks):

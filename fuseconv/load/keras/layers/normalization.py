@@ -61,6 +61,8 @@ def layer_normalization(
     k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
     rms_scaling: bool = False,
 ) -> Value:  # fmt: skip
+    """Normalize over `axis` by mean and variance; with rms_scaling, (x / deviation) * gamma, without subtracting the
+    mean."""
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)
     if x.dtype in HALVES and not k.model.keras3:
@@ -89,6 +91,8 @@ def group_normalization(
     k: Call, x: Value, *, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
     scale: bool = True,
 ) -> Value:  # fmt: skip
+    """Normalize each group of channels over all but the batch: [n, ..., c] -> [n, ..., groups, c / groups] -> [n, ...,
+    c]. groups=-1: each channel by itself."""
     rank = len(k.shape(x))
     (axis,) = axes_of(k, axis, rank)
     channels = k.known(x, axis)

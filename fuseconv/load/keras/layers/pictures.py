@@ -67,6 +67,7 @@ def resizing(
     crop_to_aspect_ratio: bool = False, pad_to_aspect_ratio: bool = False, antialias: bool = False,
     fill_value: float = 0.0,
 ) -> Value:  # fmt: skip
+    """Resize pictures to [height, width]; where the ratio is to stay, crop them to it first, or pad them."""
     first = channels_first(k, data_format)
     k.shape(x, 4)
     target, interpolation = sizes(k, [height, width], 2), interpolation.lower()
@@ -83,6 +84,7 @@ def resizing(
 
 @builtin("CenterCrop", takes=ANY)
 def center_crop(k: Call, x: Value, *, height: int, width: int, data_format: str | None = None) -> Value:
+    """Cut the middle out of pictures; those smaller than it are cropped to its ratio and resized."""
     first = channels_first(k, data_format)
     k.shape(x, 4)
     x = _floats(k, x)

@@ -42,6 +42,8 @@ def normalization(
     k: Call, x: Value, *, axis: int | list[int] | None = -1, invert: bool = False, mean: Any = None,
     variance: Any = None,
 ) -> Value:  # fmt: skip
+    """Compute (x - mean) / max(√variance, 1e-7), or invert it. Mean and variance are weights unless the config has
+    them."""
     tf, rank = k.tf, len(k.shape(x))
     kept = axes_of(k, axis, rank) if axis or axis == 0 else []
     wide = [k.known(x, at) if at in kept else 1 for at in range(rank)]

@@ -17,6 +17,9 @@ def bidirectional(
     k: Call, x: Value, initial_state: Any = None, *, layer: dict, merge_mode: str | None = "concat",
     backward_layer: dict | None = None,
 ) -> Any:  # fmt: skip
+    """Run a layer forwards and another backwards, and merge what they return, turned about again if it is sequences.
+    Initial states: the first half for the one, the second for the other. Returns the states of both behind the
+    result."""
     kind, config = class_of(layer), _with_zeros(k, class_of(layer), config_of(layer))
     forward = k.inner(("forward_layer", "layer"), kind, config)
     if backward_layer is None:

@@ -63,6 +63,7 @@ def _joined(tfl: Lowering, parts: list[Value], x: Value) -> Value:
 
 
 def _hsv(tfl: Lowering, x: Value) -> list[Value]:
+    """Return hue, saturation and value of RGB; all are from 0 to 1, and the hue of gray is 0."""
     red, green, blue = _parts(tfl, x)
     value = tfl.maximum(tfl.maximum(red, green), blue)
     span = tfl.sub(value, tfl.minimum(tfl.minimum(red, green), blue))

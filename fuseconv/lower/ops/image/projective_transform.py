@@ -96,6 +96,7 @@ def _nearest(tfl: Lowering, place: Value) -> Value:
 
 
 def _mixed(tfl: Lowering, images: Value, down: Value, right: Value, fill: Value) -> Value:
+    """Mix the four pixels around each place by how near it is: bilinear interpolation."""
     (top, below), (left, beside) = ((floor := tfl.floor(place), tfl.add(floor, 1.0)) for place in (down, right))
 
     def between(one: Value, other: Value, place: Value, floor: Value) -> Value:

@@ -98,6 +98,8 @@ def scale_of(n: int, made: int, align_corners: bool) -> np.float32:
 
 
 def _bicubic(n: int, made: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
+    """Return what each pixel of a row weighs in each of the result, [made, n]: four a row, by TensorFlow's table of
+    steps."""
     scale = scale_of(n, made, align_corners)
     matrix = _zeros(made, n)
     places = np.arange(made, dtype=np.float32)
@@ -141,6 +143,8 @@ def _area(n: int, made: int, align_corners: bool) -> np.ndarray:
 def _spans(
     n: int, made: int, scale: float, move: float, kernel: Callable, radius: float, antialias: bool
 ) -> np.ndarray:
+    """Return what each pixel of a row weighs in each of the result, [made, n], for a kernel of `radius` pixels, which
+    antialiasing widens by how much the image shrinks. A place outside the image has zeros."""
     inverse = np.float32(1) / np.float32(scale)
     width = max(inverse, np.float32(1)) if antialias else np.float32(1)
     matrix = _zeros(made, n)

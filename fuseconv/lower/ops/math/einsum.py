@@ -83,6 +83,8 @@ def _einsum(tfl: Lowering, *inputs: Value, equation: str) -> Value:
 
 
 def _product(tfl: Lowering, terms: list[_Term], output: Labels) -> Value:
+    """Multiply one or two terms, and sum over labels that neither `output` nor the other has: by FULLY_CONNECTED with a
+    constant, else BATCH_MATMUL, or element by element for integers and where nothing is contracted."""
     if len(terms) == 1:
         return _arranged(tfl, _summed(tfl, terms[0], set(output)), output)
     require(len(terms) == 2, "an Einsum of more than two operands is not supported")
