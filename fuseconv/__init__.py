@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from fuseconv.collector import collector_paused
+from fuseconv.collector import importing
 
 if TYPE_CHECKING:
     from fuseconv.api import Conversion, convert, quantize_file
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
     # The command line must answer at once, so numpy and the converter are imported when they are first asked for.
     if name not in _MODULES:
         raise AttributeError(f"module 'fuseconv' has no attribute {name!r}")
-    with collector_paused():
+    with importing():
         value = getattr(importlib.import_module(f"fuseconv.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

@@ -18,3 +18,14 @@ def collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Pause the collector while modules are imported, and call old what there is then: it is about to stay. Else the
+    collector would search the new objects, 80,000 before a first conversion, as soon as it may."""
+    with collector_paused():
+        yield
+        if not gc.get_freeze_count():  # what the caller has frozen stays so
+            gc.freeze()
+            gc.unfreeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import runpy
 import sys
 
@@ -14,3 +15,13 @@ def test_the_module_runs_the_command(monkeypatch: pytest.MonkeyPatch, capsys: py
         runpy.run_module("fuseconv", run_name="__main__")
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("Usage: fuseconv [OPTIONS] COMMAND")
+
+
+def test_a_process_ends_without_a_search_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
+    monkeypatch.setattr(sys, "argv", ["__main__.py", "fusions", "no_such"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("fuseconv", run_name="__main__")
+    assert ended.value.code == 2
+    assert calls[-1:] == ["freeze"]

@@ -10,6 +10,7 @@ Nothing but click is imported before a command runs, so that `--help` answers at
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -18,7 +19,7 @@ from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
 from fuseconv.cli.values import given, read_metadata, read_options
-from fuseconv.collector import collector_paused
+from fuseconv.collector import collector_paused, importing
 from fuseconv.errors import InputError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -200,10 +201,12 @@ def convert(
     options = read_options(options) | {"explain": terminal.verbose, "source_graph": report_path is not None}
     verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
     if len(models) == 1:
-        with collector_paused():
+        with importing():
             from fuseconv.cli.outputs import convert_one
 
-        convert_one(terminal, models[0], output, report_path, verifying, options)
+        # What a conversion leaves behind goes with the process. TensorFlow, which verifies, leaves more.
+        with collector_paused() if verifying is None else nullcontext():
+            convert_one(terminal, models[0], output, report_path, verifying, options)
     else:
         from fuseconv.cli.several_models import convert_each
 
@@ -241,7 +244,7 @@ def quantize(
 
     The options are those of convert. For int8 and int16x8, and with --verify, FILE runs in LiteRT.
     """
-    with collector_paused():
+    with importing():
         from fuseconv.api import quantize_file
         from fuseconv.cli.conversion import convert_to_file
 

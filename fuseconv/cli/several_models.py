@@ -12,7 +12,7 @@ from typing import Any
 
 from fuseconv.cli.terminal import Terminal, error_entry
 from fuseconv.cli.values import STDOUT, named_for
-from fuseconv.collector import collector_paused
+from fuseconv.collector import importing
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.process import native_logs_muted
 
@@ -71,7 +71,7 @@ def _document(job: _Job, future: Future[dict[str, Any]]) -> dict[str, Any]:
 
 def _run(job: _Job) -> dict[str, Any]:
     """Convert one model in a process of its own; return its document, with the error if there was one."""
-    with collector_paused():
+    with importing():
         from fuseconv.api import convert  # the process that waits for this one does without
         from fuseconv.cli.conversion import convert_to_file
 

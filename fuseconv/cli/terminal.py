@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fuseconv.collector import importing
 from fuseconv.errors import DefectError, FuseconvError, InputError, UnsupportedError
 from fuseconv.process import INTERRUPTED, exit_code, keep_streams, native_logs_muted, stopping
 
@@ -40,7 +41,8 @@ class Terminal:
         if self.json:
             self.answer(document | ({"error": error_entry(failure)} if failure else {}))
         elif not self.quiet and sys.stdout is not None:
-            from fuseconv.report.tables import text
+            with importing():
+                from fuseconv.report.tables import text
 
             click.echo(text(show, sys.stdout), nl=False)
         if failure:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import fuseconv.tfl.ops  # noqa: F401  fills the table
+from fuseconv.collector import importing
 from fuseconv.errors import InputError, is_ours, suggestion
 from fuseconv.fuse.guard import folder, shape_function
 from fuseconv.fuse.match import Fusion
@@ -184,7 +185,8 @@ def _uses_keras(module: ModuleType) -> bool:
 
 @functools.cache
 def _builtin() -> Registry:
-    from fuseconv import fusions
-    from fuseconv.lower import ops
+    with importing():
+        from fuseconv import fusions
+        from fuseconv.lower import ops
 
-    return Registry(*fusions.MODULES, *ops.MODULES)
+        return Registry(*fusions.MODULES, *ops.MODULES)

@@ -94,4 +94,4 @@ def work(*arguments: str | os.PathLike) -> Process:
 
 def convert_cold(model: Path, out: Path, limits: Limits | None = None) -> Process:
     """Runs `fuseconv convert`, as a user does."""
-    return run(["-c", "from fuseconv.cli import main; main()", "convert", model, "-o", out], limits)
+    return run(["-c", "from fuseconv.__main__ import main; main()", "convert", model, "-o", out], limits)
