@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
 from fuseconv.errors import InputError
@@ -56,9 +56,10 @@ class OpTable(dict[str, T]):
         return enter
 
     def collect(self, module: ModuleType, origin: str = "") -> None:
-        """Enter the functions that a module marked. Those that it imported from elsewhere are not its own."""
+        """Enter the functions that a module marked. Those that it imported from elsewhere are not its own, and a class
+        or an object marks nothing by having an attribute of the mark's name, such as `kernel`."""
         for function in vars(module).values():
-            if getattr(function, "__module__", None) == module.__name__ and callable(function):
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
                 for name in getattr(function, self._mark, ()):
                     self.claim(name, self._make(function, name), origin or module.__name__)
 

@@ -45,6 +45,15 @@ def test_marked_and_collected() -> None:
     assert a_module.serves == ("a_module",)  # type: ignore[attr-defined]
 
 
+def test_a_class_with_an_attribute_of_the_name_is_not_marked() -> None:
+    module = a_module("acme", "A")
+    layer = type("Layer", (), {"__module__": "acme", "serves": None, "__call__": lambda self: None})
+    module.Layer, module.layer = layer, layer()  # type: ignore[attr-defined]
+    table: OpTable[object] = OpTable("serves", make=lambda function, name: name)
+    table.collect(module)
+    assert [*table] == ["A"]
+
+
 def test_a_clash_names_both_owners() -> None:
     first: OpTable[object] = OpTable("serves")
     first.collect(a_module("one", "A"))
