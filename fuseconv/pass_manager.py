@@ -25,7 +25,6 @@ from typing import Any, TextIO, TypeAlias
 from fuseconv.errors import InputError, is_ours, module_error, suggestion
 from fuseconv.ir.graph import Module, count_edits
 from fuseconv.ir.rewriter import has_kind
-from fuseconv.ir.text import print_module
 from fuseconv.ir.verifier import Fact, MalformedError, check
 from fuseconv.report.records import Report
 
@@ -325,6 +324,8 @@ class PassManager:
 
     def _print(self, when: str, item: Pass, names: frozenset[str]) -> None:
         if names & {item.name, ALL} and self.stream is not None:
+            from fuseconv.ir.text import print_module  # a conversion that is looked into
+
             self.stream.write(f"// IR {when} {item.name}\n{print_module(self.context.module, elide=16)}\n")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,8 @@ def _to_stdout(
         raise InputError("--output - and --json both write to stdout: choose one, or write the JSON with --report")
     if sys.stdout.isatty():
         raise InputError("--output - writes bytes, and stdout is a terminal: send it to a file or a pipe")
+    import tempfile  # few files go to stdout
+
     with tempfile.TemporaryDirectory(prefix="fuseconv-") as folder:
         file = Path(folder, "model.tflite")
         written = convert_to_file(terminal, model, str(file), report_path, verifying, options, convert)

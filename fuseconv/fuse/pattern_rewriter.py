@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from difflib import get_close_matches
 from functools import lru_cache, partial
 from itertools import chain
 
@@ -91,6 +90,8 @@ def report_unknown_ops(
             theirs = {name.lower(): name for name in names()}
             if kind in {*names(), *(op.type for graph in module.graphs() for op in graph.ops)}:
                 continue
+            from difflib import get_close_matches  # for patterns of plug-ins
+
             why = f"its pattern is of an op {kind}, which neither TensorFlow nor the model has"
             alike = [theirs[name] for name in get_close_matches(kind.lower(), theirs, 1, _ALIKE)]
             if alike:

@@ -7,7 +7,6 @@ import functools
 import reprlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
@@ -106,6 +105,8 @@ class Registry:
 
     def _warn_of_names(self, module: ModuleType, origin: str) -> None:
         """Warn of names that look like a misspelt `FUSIONS` or `CUSTOM_OBJECTS`, which nothing would read."""
+        from difflib import get_close_matches  # for plug-ins only
+
         for name, value in vars(module).items():
             # `Fusion` and `Target` are what modules import to write the lists.
             named = name in _LISTS or isinstance(value, type)

@@ -10,7 +10,6 @@ so that the same operation on the same operands gives the same symbol.
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 from collections.abc import Iterable, Mapping
 from typing import Union
@@ -299,6 +298,8 @@ def _opaque(operation: str, a: Dim, b: Dim) -> Sym:
 
 
 def _digest(text: str) -> str:
+    import hashlib  # loads OpenSSL, and hardly a model has sizes of this kind
+
     # A name from the model may hold what is no UTF-8.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 

@@ -11,7 +11,6 @@ import inspect
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +99,8 @@ def opened(model: Any) -> Iterator[Source]:
         return
     if not callable(getattr(model, "export", None)):
         raise InputError(f"{model_name(model)} cannot be converted: {_advice(model)}")
+    import tempfile  # most models are on disk already
+
     with tempfile.TemporaryDirectory(prefix="fuseconv-") as folder:
         yield _exported(model, Path(folder, "model"))
 

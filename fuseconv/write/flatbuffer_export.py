@@ -8,7 +8,6 @@ to the file.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import re
 from collections import Counter
@@ -149,6 +148,8 @@ def _is_whole(value: Value) -> bool:
 
 
 def _digest(value: Value) -> bytes:
+    import hashlib  # loads OpenSSL, and few models have such constants
+
     digest = hashlib.blake2b(digest_size=20)
     for piece in chunks(value):
         digest.update(piece)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flatbuffers import flexbuffers
-
 _TYPED = ({int}, {float}, {bool})
 
 
@@ -26,6 +24,8 @@ def encode(options: Mapping[str, Any] | Sequence[str | bytes]) -> bytes:
 
     Lists of numbers are typed vectors, as TFLiteConverter writes and `AsTypedVector` of the kernels expects; lists of
     strings are plain ones, as the format has deprecated typed ones."""
+    from flatbuffers import flexbuffers  # few models have custom ops
+
     builder = flexbuffers.Builder()
     if not isinstance(options, Mapping):
         with builder.Vector():

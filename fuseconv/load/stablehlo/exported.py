@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,8 @@ def on_disk(model: Any) -> Iterator[str | os.PathLike[str]]:
         yield model
         return
     name = re.sub(r"\W+", "_", f"{getattr(model, 'fun_name', '')}").strip("_") or "module"
+    import tempfile  # most models are on disk already
+
     with tempfile.TemporaryDirectory(prefix="fuseconv-") as folder:
         path = Path(folder, f"{name[:100]}.mlirbc")
         path.write_bytes(model.mlir_module_serialized)
