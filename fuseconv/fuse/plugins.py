@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "fuseconv.plugins"
-# Where installed packages declare entry points, below a folder of `sys.path`.
-_DECLARATIONS = ("*.dist-info/entry_points.txt", "*.egg-info/entry_points.txt", "EGG-INFO/entry_points.txt")
+# Installed packages declare entry points in the file of this name, in folders of `sys.path` that end so.
+_DECLARATION = "entry_points.txt"
+_FOLDERS = (".dist-info", ".egg-info", "EGG-INFO")
 
 
 def load_registry(plugins: Sequence[str | os.PathLike] = ()) -> Registry:
@@ -50,17 +51,22 @@ def _installed(path: tuple[str, ...]) -> list[EntryPoint]:
 
 def _may_declare(folder: str) -> bool:
     """Return whether a package in a folder of `sys.path`, or in an archive there, may declare plug-ins."""
-    path = Path(folder)
-    if not path.is_dir():
-        return path.exists()
-    return any(_mentions_plugins(file) for form in _DECLARATIONS for file in path.glob(form))
-
-
-def _mentions_plugins(file: Path) -> bool:
     try:
-        return ENTRY_POINTS.encode() in file.read_bytes()
+        names = os.listdir(folder or os.curdir)
+    except NotADirectoryError:
+        return True
     except OSError:
         return False  # importlib passes over it as well
+    declarations = [os.path.join(folder, name, _DECLARATION) for name in names if name.endswith(_FOLDERS)]
+    return any(map(_mentions_plugins, declarations))
+
+
+def _mentions_plugins(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return ENTRY_POINTS.encode() in file.read()
+    except OSError:
+        return False  # most packages declare nothing
 
 
 def load_module(plugin: str) -> ModuleType:
