@@ -4,7 +4,6 @@ answer is an InputError that names the function's file and line."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def _guarded(
             raise module_error(what, function, f"made {made!r}, and not {wanted}, one for each result")
         return made
 
-    return replace(op_function(function, name), function=call)
+    return op_function(function, name)._replace(function=call)
 
 
 def _is_shape(shape: Any, result: Any) -> bool:

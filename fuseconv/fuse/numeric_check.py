@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,16 +53,14 @@ class _Overtime(Exception):
     """The time is used up."""
 
 
-@dataclass(frozen=True)
-class _Finding:
+class _Finding(NamedTuple):
     """What a check found out: whether the two differ, or that they agree or cannot be compared, as `why` says."""
 
     refuted: bool
     why: str
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """What a fusion builds and its reference: models of one signature each, with inputs x0, x1, ... and outputs y0, ...
 
     draw: arrays for some inputs of `fused`, where any numbers would not do; None if it is asked for none."""

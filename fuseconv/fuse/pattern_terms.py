@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.traits import COMMUTATIVE as TF_COMMUTATIVE
@@ -74,8 +74,7 @@ class Either(Term):
     terms: tuple[Term, ...]
 
 
-@dataclass(frozen=True)
-class NearMiss:
+class NearMiss(NamedTuple):
     """The single mismatch that keeps an expression from matching.
 
     op: where it is; why: a sentence without its full stop. absent: how many ops the pattern has, at the least, that the

@@ -13,8 +13,7 @@ is tried first, and no cap if the body shows that there is none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fuseconv.fuse.match import Fusion, Match, composite
 from fuseconv.fusions.lstm import check_state, state_after, variable_state, zero_state
@@ -44,8 +43,7 @@ NORMALIZED = composite(
 )
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """The operands of a call, and the sizes that they tell. projection and states are None where there are none."""
 
     projection: Value | None

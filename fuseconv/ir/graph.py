@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,8 +108,7 @@ def empty_constants(results: Sequence[tuple[DType, Shape | None]], name: str = "
     return [constant(np.empty(shape, dtype.numpy), dtype, name) for dtype, shape in results]  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class Rejection:
+class Rejection(NamedTuple):
     """Why a pass could not handle an op, which stays for the lowering to refuse.
 
     why: the reason, in the words of a refusal. hopeless: no kernel could run the op where it stands, TensorFlow's own

@@ -10,8 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fuseconv.ir.graph import Op
 
@@ -22,8 +21,7 @@ IRRELEVANT = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True)
-class OpFunction:
+class OpFunction(NamedTuple):
     """A function with an op's signature. `attrs` are the attributes that it names."""
 
     op: str

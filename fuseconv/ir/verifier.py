@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fuseconv.errors import FuseconvError
 from fuseconv.ir.graph import Graph, Module, Op, Value
@@ -13,8 +13,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value
 _LOOP_HEADS = frozenset({"tf.Merge", "tf.RefMerge"})
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """A property of a module that passes require or ensure, by name.
 
     violation: what in a module contradicts it, as the end of a sentence; empty if the fact holds."""

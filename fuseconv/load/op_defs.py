@@ -19,7 +19,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fuseconv.errors import InputError
 from fuseconv.ir import types
@@ -35,8 +35,7 @@ _MOST_TYPES = 32
 _TABLE = Path(__file__).with_name("op_defs.txt")
 
 
-@dataclass(frozen=True)
-class Arg:
+class Arg(NamedTuple):
     """An argument or result of an op: one tensor, `number_attr` tensors, or a tensor for each type in `list_attr`."""
 
     name: str

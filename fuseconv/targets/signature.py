@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,7 @@ class TensorSpec:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True)
-class OpSignature:
+class OpSignature(NamedTuple):
     """An op. type: its builtin operator, or CUSTOM, whose name is `custom_code`. operands: None where one is left out.
 
     options: the fields of its option table by the schema's names, enums as names."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fuseconv.errors import InputError, suggestion
 from fuseconv.ir.graph import Graph, Module, Op, Value
@@ -17,8 +17,7 @@ _MOST_LISTED = 4
 _MOST_COMPARED = 4000
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where an op stands: `calls` are the calls of annotated functions around it, outermost first, and `block` the loop
     or branch that runs it, if any; in a loop or branch of TF1, the op itself."""
 
@@ -27,8 +26,7 @@ class Place:
     block: Op | None
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """A tensor that was found by its name, and the calls whose bodies it is in."""
 
     value: Value

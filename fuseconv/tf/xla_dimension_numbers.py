@@ -6,14 +6,13 @@ The dimension numbers are messages of xla_data.proto, whose fields here are all 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _VARINT, _BYTES = 0, 2
 _MOST_BITS = 70
 
 
-@dataclass(frozen=True)
-class Dot:
+class Dot(NamedTuple):
     """DotDimensionNumbers: the dimensions of each side that are summed over, and those of a batch."""
 
     lhs_contracting: tuple[int, ...]
@@ -32,8 +31,7 @@ class Dot:
         return [axis for axis in range(rank) if axis not in taken]
 
 
-@dataclass(frozen=True)
-class Convolution:
+class Convolution(NamedTuple):
     """ConvolutionDimensionNumbers: batch, spatial dimensions and features of the input and of the output; spatial
     dimensions, input features and output features of the kernel."""
 
@@ -53,8 +51,7 @@ class Convolution:
         )
 
 
-@dataclass(frozen=True)
-class Gather:
+class Gather(NamedTuple):
     """GatherDimensionNumbers: where the dimensions of a slice are in the result; which of them are left out; the
     operand's dimension that each number of an index is for; the indices' dimension that an index goes along; and the
     dimensions of the operand that go together with dimensions of the indices."""

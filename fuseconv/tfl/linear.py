@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Operands of a linear op, by index, and the axes of its weights that hold input and output channels.
 
     The channels are the last dimension of data and result. The bias, one number an output channel, may be left out.
@@ -36,8 +35,7 @@ LAYOUTS = {
 FUSED_ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1")
 
 
-@dataclass(frozen=True)
-class Linear:
+class Linear(NamedTuple):
     """A linear op with constant weights of float32."""
 
     op: Op

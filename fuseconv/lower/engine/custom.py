@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ from fuseconv.lower.rules import Unsupported, require
 Attributes = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class CustomOps:
+class CustomOps(NamedTuple):
     """The TF ops that may become CUSTOM ops if no rule lowers them.
 
     names: the TF ops that are written under their own names; every: all are. node_def: serializes an op with its

@@ -9,7 +9,7 @@ and the same for several gates is done for all of them at once. Slices are of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,7 @@ from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 _ELEMENTWISE = frozenset({*UNARY, *BINARY, "BiasAdd"}) - {"Cast"}
 
 
-@dataclass(frozen=True)
-class _Slice:
+class _Slice(NamedTuple):
     """The elements begin to begin + size of the last dimension of a tensor."""
 
     whole: Value

@@ -7,7 +7,7 @@ element of x as [iterations, k, ...]; what it writes is such an element too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,8 +63,7 @@ def _can_repeat(loop: LoopForm, module: Module) -> bool:
     return not any(has_effect(op, module, effects) or any(True for _ in bodies(op, module)) for op in loop.body.ops)
 
 
-@dataclass(frozen=True)
-class _Read:
+class _Read(NamedTuple):
     """A step's read of its row: the op in the body, and the variable that holds all rows."""
 
     op: Op

@@ -7,7 +7,7 @@ The composite's function holds both calls, so that each is fused on its own wher
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fuseconv.fuse.match import Fusion
 from fuseconv.ir import types
@@ -29,8 +29,7 @@ _INTERFACES = {
 _SEQUENCE = 1
 
 
-@dataclass(frozen=True)
-class _Direction:
+class _Direction(NamedTuple):
     """A call of the composite of one direction."""
 
     op: Op

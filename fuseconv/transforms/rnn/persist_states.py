@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from fuseconv.tf.traits import VARIABLES
 MODES = ("written", "variable")
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(NamedTuple):
     """A state: the result that is its layer's output, whether the first step of that is the last one that is taken, and
     whether it is an LSTM's cell state, which is not its output."""
 

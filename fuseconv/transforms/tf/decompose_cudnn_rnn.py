@@ -21,7 +21,7 @@ compare with Keras' own layers, whose weights it writes in cuDNN's order, and wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,7 @@ class _Refused(Exception):
     """Raised for an op that is no loop. The message says why, and what to do."""
 
 
-@dataclass(frozen=True)
-class _Sizes:
+class _Sizes(NamedTuple):
     """What cuDNN is told of the layers. skips: the first layer adds its input to each gate as it is."""
 
     mode: str
@@ -213,8 +212,7 @@ def _identities(params: Value, sizes: _Sizes) -> Value:
     return constant(array, params.dtype, params.name)
 
 
-@dataclass(frozen=True)
-class _Layer:
+class _Layer(NamedTuple):
     """What the layers of an op have in common. time_axis: 0 or 1, of sequences. lengths: how many steps of each row
     count, None if all do."""
 

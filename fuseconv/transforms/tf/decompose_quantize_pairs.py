@@ -7,7 +7,7 @@ TFLite has no types like qint8, and needs none: what a pair does is rounding. Th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ _KINDS = {"tf.UniformDequantize": "tf.UniformQuantize", "tf.Dequantize": "tf.Qua
 _SIGNED = {types.QINT8: True, types.QUINT8: False}
 
 
-@dataclass(frozen=True)
-class _Grid:
+class _Grid(NamedTuple):
     """x -> (clip(round((x - origin) * inverse) + zero, least, most) - zero) * step + origin.
 
     Numbers, or arrays that broadcast to x. away: rounds behind the zero, halves away from 0, not up."""

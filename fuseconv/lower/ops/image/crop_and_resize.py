@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ def CropAndResize(tfl, image, boxes, box_ind, crop_size, *, method="bilinear", e
     return select(tfl, inside, crops, extrapolation_value)
 
 
-@dataclass(frozen=True)
-class _SamplePositions:
+class _SamplePositions(NamedTuple):
     """The sample positions of the rows, or columns, of the crops: the two image rows between which each lies, the
     distance to the first, and whether it lies in the image."""
 

@@ -5,7 +5,7 @@ Source of the contract: TensorFlow's core/kernels/image, resize_bilinear_op.cc a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, sha
 from fuseconv.lower.support.type_promotion import cast
 
 
-@dataclass(frozen=True)
-class _Places:
+class _Places(NamedTuple):
     """Where the pixels of a gradient lie in the image: (n + before) * scale + after, of the n-th; bilinear: between
     pixels, else at the nearest."""
 

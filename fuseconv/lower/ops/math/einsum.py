@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ Labels = tuple[Label, ...]
 _MOST_BATCHES = 3
 
 
-@dataclass(frozen=True)
-class _Term:
+class _Term(NamedTuple):
     """A value and the labels of its dimensions."""
 
     value: Value
@@ -38,8 +37,7 @@ class _Term:
         return dict(zip(self.labels, shape_of(self.value)))
 
 
-@dataclass(frozen=True)
-class _Layout:
+class _Layout(NamedTuple):
     """The layout of a matrix product: the order of the labels in each group, and the operand that comes first."""
 
     swap: bool

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ _SIZES = {2: "height and width", 3: "depth, height and width"}
 _Attrs = Sequence[int]
 
 
-@dataclass(frozen=True)
-class _Windows:
+class _Windows(NamedTuple):
     """Windows over an image or a volume: for each spatial dimension its size, the window's, and where windows stand."""
 
     image: list[Dim]
