@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import gc
+import os
 import runpy
 import sys
 
 import pytest
 
 
-def test_the_module_runs_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["__main__.py", "--help"])
+@pytest.fixture(autouse=True)
+def _a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps what a command does to its process from the tests'."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    """Returns the exit code of the command."""
+    monkeypatch.setattr(sys, "argv", ["__main__.py", *arguments])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("fuseconv", run_name="__main__")
-    assert ended.value.code == 0
+    return ended.value.code
+
+
+def test_the_module_runs_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "--help") == 0
     assert capsys.readouterr().out.startswith("Usage: fuseconv [OPTIONS] COMMAND")
 
 
 def test_a_process_ends_without_a_search_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+    calls: list[str] = []
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
-    monkeypatch.setattr(sys, "argv", ["__main__.py", "fusions", "no_such"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("fuseconv", run_name="__main__")
-    assert ended.value.code == 2
+    assert run(monkeypatch, "fusions", "no_such") == 2
     assert calls[-1:] == ["freeze"]
+
+
+@pytest.mark.parametrize(("given", "then"), [({}, "20"), ({"OPENBLAS_THREAD_TIMEOUT": "26"}, "26")])
+def test_threads_of_numpy_sleep_soon(given: dict[str, str], then: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(os.environ, "OPENBLAS_THREAD_TIMEOUT", raising=False)
+    os.environ.update(given)
+    assert run(monkeypatch, "--help") == 0
+    assert os.environ["OPENBLAS_THREAD_TIMEOUT"] == then
