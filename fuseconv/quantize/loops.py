@@ -1,5 +1,5 @@
 """Loops: what WHILE carries has one scale, as operand, in the condition, in the body and as result; steps of unrolled
-ones have ranges that are alike. What is summed up over steps has 16 bits."""
+ones have ranges that are alike. What is summed up over steps has 16 bits, or is float with the gates around it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
 from fuseconv.quantize.affine import Range, parameters
+from fuseconv.tfl.traits import ELEMENTWISE
 
 # By which part of itself a range grows on each side, at most, where copies of its op have larger ones.
 _ROOM = 0.25
@@ -132,6 +133,31 @@ def _kinds_on_the_way(
             for value in handed:
                 of_values[value] = of_values.get(value, none) | kinds[op] | {_kind(op)}
     return kinds
+
+
+def gates(graph: Graph, sums: Set[Value], integer: Set[Op], moves: Callable[[Op], bool]) -> set[Op]:
+    """Return the ops that hand numbers to sums over steps, or take them from these, element by element: up to the
+    products on both sides, such as tanh(c), and LOGISTIC(ADD(x, h)).
+
+    Each would round to 8 bits once more. sums: the tensors that sum up over steps. integer: the ops that would compute
+    in integers. moves: whether an op only hands on numbers. Of unrolled loops, gates are ops that each step has."""
+    if sums.isdisjoint(value for op in graph.ops for value in op.results):
+        return set()
+    counts = Counter(_kind(op) for op in graph.ops)
+    fewest = _FEWEST_STEPS if sums.isdisjoint(graph.inputs) else 1
+    near = [op for op in graph.ops if op in integer and (moves(op) or op.type in ELEMENTWISE)]
+    near = [op for op in near if moves(op) or counts[_kind(op)] >= fewest]
+    found, reached = set(), set(sums)
+    for op in near:
+        if not reached.isdisjoint(op.operands):
+            found.add(op)
+            reached.update(op.results)
+    floats = found | {op for op in graph.ops if any(value in sums for value in op.results)}
+    for op in reversed(near):
+        if op not in floats and all(reader in floats for value in op.results for reader in value.uses):
+            found.add(op)
+            floats.add(op)
+    return {op for op in found if not moves(op)}
 
 
 def carried_scales(

@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm, shifts
 from fuseconv.quantize.affine import Range, constant_range, have_scales, parameters
-from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, join_steps, loops, wide_values
+from fuseconv.quantize.loops import Carried, carried_scales, gates, join_ranges, join_steps, loops, wide_values
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
 from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
@@ -115,14 +115,15 @@ def choose_recipes(
 
 
 def _widen_sums(module: Module, recipes: Mapping[Graph, Recipe], ranges: Ranges, float_sums: bool) -> None:
-    """Let what loops sum up over steps be float, or of 16 bits: floats are fast on a CPU."""
+    """Let what loops sum up over steps be float, with the gates around it, or of 16 bits: floats are fast on a CPU."""
     integer = {op for recipe in recipes.values() for op in recipe.integer if not _is_fixed(op, ranges)}
     wide = wide_values(module, integer)
-    for recipe in recipes.values():
+    for graph, recipe in recipes.items():
         if not float_sums:
             recipe.wide = wide
             continue
-        for op in [op for op in recipe.integer if any(value in wide for value in op.results)]:
+        sums = {op for op in recipe.integer if any(value in wide for value in op.results)}
+        for op in sums | gates(graph, wide, recipe.integer & integer, recipe.kernels.moves):
             recipe.integer.remove(op)
             recipe.why[op] = "its rounding errors would add up over the steps of a loop"
 

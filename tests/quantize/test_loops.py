@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.quantize.affine import Range
-from fuseconv.quantize.loops import join_ranges, join_steps, loops, wide_values
+from fuseconv.quantize.loops import gates, join_ranges, join_steps, loops, wide_values
+from fuseconv.tfl.integer import INT8
 from tests.check_pass import check_pass
 from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
@@ -84,17 +85,55 @@ _ADDS_UP = "its rounding errors would add up over the steps of a loop"
 _RANGES = {"x": (-1, 1), "y": (-1, 1), "c": (-1, 1), "f": (0, 1), "k": (-1, 1), "l": (-1, 1)}
 
 
-def test_sums_over_steps_are_floats() -> None:
-    context = check_pass("to-integers", _SUM_OVER_STEPS, _SUM_OVER_STEPS.replace("""
-  %f: float32[n] = tfl.LOGISTIC(%c)
-  %k: float32[n] = tfl.MUL(%f, %c)""", f"""
-  %q: int8[n]<{_step(1 / 127.5)}:-1> = tfl.QUANTIZE(%c)
-  %f: int8[n]<0.00390625:-128> = tfl.LOGISTIC(%q)
-  %d: float32[n] = tfl.DEQUANTIZE(%f)
-  %k: float32[n] = tfl.MUL(%d, %c)"""), quantize="int8", calibration=measured(**_RANGES))
+def test_sums_over_steps_are_floats_with_the_gates_around_them() -> None:
+    of_weights = _step(1 / 126)
+    product = _SUM_OVER_STEPS.replace("[n]", "[n,2]").replace(
+        "%f: float32[n,2] = tfl.LOGISTIC(%c)",
+        "%m: float32[n,2] = tfl.FULLY_CONNECTED(%c, float32[2,2] [[0.5, 1], [1, 0.5]])\n"
+        "  %f: float32[n,2] = tfl.LOGISTIC(%m)",
+    )
+    context = check_pass("to-integers", product, product.replace("""
+  %m: float32[n,2] = tfl.FULLY_CONNECTED(%c, float32[2,2] [[0.5, 1], [1, 0.5]])
+  %f: float32[n,2] = tfl.LOGISTIC(%m)""", f"""
+  %q: int8[n,2]<{_step(1 / 127.5)}:-1> = tfl.QUANTIZE(%c)
+  %m: int8[n,2]<{_step(3 / 255)}:-1> = tfl.FULLY_CONNECTED(%q, int8[2,2]<{of_weights},{of_weights}@0> \
+[[63, 126], [126, 63]])
+  %d: float32[n,2] = tfl.DEQUANTIZE(%m)
+  %f: float32[n,2] = tfl.LOGISTIC(%d)"""), quantize="int8", calibration=measured(**_RANGES, m=(-1.5, 1.5)))
     assert {item.op: item.why for item in context.report.quantized} == {
-        "LOGISTIC": "", "WHILE": "what it hands to its bodies is float", **dict.fromkeys(("MUL", "ADD"), _ADDS_UP)
+        "FULLY_CONNECTED": "", "WHILE": "what it hands to its bodies is float",
+        **dict.fromkeys(("LOGISTIC", "MUL", "ADD"), _ADDS_UP),
     }  # fmt: skip
+
+
+def test_gates_end_at_products_and_at_what_others_read() -> None:
+    module, _ = module_of("""
+    main {
+      input %c: float32[2,2]
+      input %x: float32[2,2]
+      %m: float32[2,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [[1, 0], [0, 1]])
+      %s: float32[2,2] = tfl.SLICE(%m, int32[2] [0, 0], int32[2] [2, 2])
+      %a: float32[2,2] = tfl.ADD(%s, %x)
+      %f: float32[2,2] = tfl.LOGISTIC(%a)
+      %r: float32[2,2] = tfl.RESHAPE(%f, int32[2] [2, 2])
+      %d: float32[2,2] = tfl.MUL(%r, %c)
+      %b: float32[2,2] = tfl.TANH(%x)
+      %e: float32[2,2] = tfl.ADD(%d, %b)
+      %t: float32[2,2] = tfl.TANH(%e)
+      %h: float32[2,2] = tfl.MUL(%t, float32[] 0.5)
+      %n: float32[2,2] = tfl.FULLY_CONNECTED(%h, float32[2,2] [[1, 0], [0, 1]])
+      %o: float32[2,2] = tfl.TANH(%n)
+      return %e, %o, %b
+    }
+    """)
+    graph = module.signatures[0].graph
+    sums = {graph.inputs[0], *(op.result for op in graph.ops if op.result.name in "de")}
+    integer = {op for op in graph.ops if op.result not in sums}
+    # %b is an output as well, and %r moves numbers: it is as what is around it.
+    assert {op.result.name for op in gates(graph, sums, integer, INT8.moves)} == {"a", "f", "t", "h"}
+    # Of ops that no three steps have, none is a gate of an unrolled loop.
+    assert not gates(graph, sums - {*graph.inputs}, integer, INT8.moves)
+    assert not gates(graph, set(), integer, INT8.moves)
 
 
 def test_sums_over_steps_have_16_bits_between_integers() -> None:
