@@ -14,7 +14,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Value
 from fuseconv.quantize.affine import Range, step_of
-from fuseconv.tfl.integer import READS_SHAPE, Kernels
+from fuseconv.tfl.integer import LSTM, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
 # A step may be as large a part of the largest number that is made of it.
@@ -54,11 +54,13 @@ _AVERAGES = frozenset({"AVERAGE_POOL_2D", "RESIZE_BILINEAR"})
 
 def narrow_ranges(graph: Graph, ranges: MutableMapping[Value, Range], kernels: Kernels) -> dict[Value, Range]:
     """Leave out of ranges what no reader tells apart: a gate of an LSTM may reach 50, where 6 make a LOGISTIC of 1.
-    Return those that were wider."""
+    Return those that were wider. A fused LSTM reads in each step what it made in the one before: all of it counts."""
     limits = _limits(kernels)
     wider: dict[Value, Range] = {}
     everything = -math.inf, math.inf
     for op in reversed(graph.ops):
+        if op.type == LSTM:
+            continue
         for value in op.results:
             found = ranges.get(value)
             if found is None or found.fixed:

@@ -41,6 +41,22 @@ def test_what_readers_tell_apart(ops: str, range_: tuple[float, float]) -> None:
     assert (graph.ops[0].result in wider) == (range_ != (-50, 50))
 
 
+def test_an_lstm_reads_all_that_it_makes() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[1,3,1]
+      %h: float32[1,1] = tfl.FILL(int32[2] [1, 1], float32[] 0)
+      %c: float32[1,1] = tfl.FILL(int32[2] [1, 1], float32[] 0)
+      %a: float32[1,3,1] = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(\
+%x, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, %h, %c)
+      %y: float32[1,1,1] = tfl.SLICE(%a, int32[3] [0, 2, 0], int32[3] [1, 1, 1])
+      return %y
+    }
+    """)
+    graph, known = module.signatures[0].graph, measured(a=(-1, 1), y=(-0.1, 0.1)).ranges
+    assert not narrow_ranges(graph, known, INT8)
+
+
 @pytest.mark.parametrize(("text", "ranges", "floats"), [
     # A tensor far from zero, and what little differs in it.
     ("%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.SUB(%a, float32[] 100)",

@@ -101,6 +101,28 @@ def test_loops_of_integers_alone() -> None:
         assert not _floats(converted)
 
 
+def test_steps_of_a_fused_lstm_that_nothing_else_reads_are_not_clipped() -> None:
+    """The output gate is open but in the last step, whose output is a tenth of the others' then: six steps of int8."""
+    x = keras.Input((6, 5))
+    model = keras.Model(x, layers.LSTM(8)(x))
+    randomize(model, 1)
+    kernel, recurrent, bias = model.get_weights()
+    kernel[0, 24:], bias[24:] = 6, -3
+    model.set_weights([kernel, 2 * recurrent, bias])
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        array = rng.uniform(-2, 2, shape).astype(dtype)
+        array[..., 0] = np.arange(6) < 5
+        return array
+
+    rng = np.random.default_rng(1)
+    samples = [{"x0": draw(rng, (3, 6, 5), np.dtype(np.float32))} for _ in range(40)]
+    check(
+        model, tf.TensorSpec((None, 6, 5)), atol=0.15, inputs=draw, batches=(1, 3), static=False, quantize="int8",
+        calibration_data=samples,
+    )  # fmt: skip
+
+
 def test_a_cell_state_that_is_read_stays_float() -> None:
     x = keras.Input((6, 5))
     _, h, c = layers.LSTM(4, return_state=True)(x)
