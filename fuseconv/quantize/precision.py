@@ -34,7 +34,7 @@ _CONSTANT = 1e-3
 # Ops whose results differ by no more than their operands do.
 _HAND_ON = frozenset({
     "ABS", "ADD", "ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "PRELU", "RELU", "RELU6", "RELU_0_TO_1",
-    "RELU_N1_TO_1", "SUB", "SUM",
+    "RELU_N1_TO_1", "SUB",
 })  # fmt: skip
 _ROUND = frozenset({"CAST", "CEIL", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "ROUND"})
 # Beyond these, an op's results are as at them.
@@ -276,9 +276,19 @@ def _of_sum(use: _Use) -> float:
 
 def _of_mean(use: _Use) -> float:
     """MEAN: rounding errors of many numbers cancel out."""
-    sizes = [value.shape for value in (use.op.operands[0], use.op.result) if value is not None]
+    return use.wanted * math.sqrt(_count(use.op))
+
+
+def _of_reduced(use: _Use) -> float:
+    """SUM: rounding errors add up as their squares do."""
+    return use.wanted / math.sqrt(_count(use.op))
+
+
+def _count(op: Op) -> float:
+    """Return of how many numbers each result of a reduction is made, as far as that is known."""
+    sizes = [value.shape for value in (op.operands[0], op.result) if value is not None]
     counts = [math.prod(dim for dim in shape or () if isinstance(dim, int)) for shape in sizes]
-    return use.wanted * math.sqrt(max(1.0, counts[0] / max(counts[1], 1)))
+    return max(1.0, counts[0] / max(counts[1], 1))
 
 
 def _of_bounded(use: _Use) -> float:
@@ -297,5 +307,5 @@ _BEARS: dict[str, Callable[[_Use], float]] = {
     **dict.fromkeys(("SIN", "COS", "EXP"), lambda use: _COARSE_EXPONENTS[use.dtype]),
     "LOG_SOFTMAX": _as_result, "SOFTMAX": lambda use: _COARSE_LOGITS[use.dtype], **dict.fromkeys(LAYOUTS, _of_sum),
     **dict.fromkeys(("DIV", "LOG", "RSQRT", "SQRT"), _of_steep), **dict.fromkeys(("LOGISTIC", "TANH"), _of_bounded),
-    "MEAN": _of_mean, "MUL": _of_factor, "POW": _of_power, "SQUARED_DIFFERENCE": _of_difference,
+    "MEAN": _of_mean, "MUL": _of_factor, "POW": _of_power, "SQUARED_DIFFERENCE": _of_difference, "SUM": _of_reduced,
 }  # fmt: skip

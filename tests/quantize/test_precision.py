@@ -70,6 +70,11 @@ def test_an_lstm_reads_all_that_it_makes() -> None:
     ("%y: float32[n,4] = tfl.TANH(%x)", {"x": (-0.01, 0.01), "y": (-0.01, 0.01)}, ["TANH"]),
     ("%a: float32[n,4] = tfl.TANH(%x)\n%y: float32[n,4] = tfl.ADD(%a, %x)",
      {"x": (-3, 3), "a": (-0.01, 0.01), "y": (-3, 3)}, []),
+    # Errors of many small numbers add up, where these are summed.
+    ("%a: float32[n,512] = tfl.SOFTMAX(%x)\n%y: float32[n] = tfl.SUM(%a, int32[1] 1)",
+     {"x": (-3, 3), "a": (0, 0.1), "y": (0.8, 1)}, ["SOFTMAX"]),
+    ("%a: float32[n,4] = tfl.SOFTMAX(%x)\n%y: float32[n] = tfl.SUM(%a, int32[1] 1)",
+     {"x": (-3, 3), "a": (0, 0.1), "y": (0.8, 1)}, []),
     # Of numbers near zero, a power below zero makes the largest; of others, it does not.
     ("%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.POW(%a, float32[] -1.5)",
      {"x": (-9, 9), "a": (0.01, 9), "y": (0, 1000)}, ["ABS", "POW"]),
