@@ -31,18 +31,22 @@ def round_to_halves(array: np.ndarray, outputs: int | None) -> np.ndarray:
     """Return an array of float16 for one of float32 within its range.
 
     outputs: the axis of output channels, whose errors cancel; None to round each number to the nearest."""
-    half = array.astype(np.float16)
     if outputs is None:
-        return half
-    stored = half.astype(np.float32)
+        return array.astype(np.float16)
+    steps = _steps_of_halves(array)
+    stored = np.rint(array / steps) * steps
     _cancel(array, stored, _steps_of_halves, outputs)
     largest = float(np.finfo(np.float16).max)
-    return np.clip(stored, -largest, largest).astype(np.float16)
+    return np.clip(stored, -largest, largest, out=stored).astype(np.float16)
 
 
-def _steps_of_halves(stored: np.ndarray) -> np.ndarray:
-    # Beyond the largest number there is no next one to measure the step by; from 32768 on, all steps are alike.
-    return np.spacing(np.minimum(np.abs(stored), 32768).astype(np.float16)).astype(np.float32)
+def _steps_of_halves(numbers: np.ndarray) -> np.ndarray:
+    """Return the steps of float16 at numbers of float32: their exponents less the bits of its fraction. NumPy's own
+    conversion takes many times as long."""
+    exponents = numbers.view(np.int32) & np.int32(0x7F800000)
+    np.maximum(exponents, (127 - 14) << 23, out=exponents)
+    exponents -= 10 << 23
+    return exponents.view(np.float32)
 
 
 def _cancel(

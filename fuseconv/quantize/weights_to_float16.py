@@ -27,6 +27,8 @@ from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
 LEAST_ELEMENTS = 128
 # Half a unit of the last of 11 bits, as a part of the largest number.
 _PRECISION = 2.0**-11
+# Numbers of this size and more have it, and a step to move by.
+_WHOLE_PRECISION = 2.0**-13
 
 
 @module_pass("weights-to-float16", requires=(TFL_ONLY,))
@@ -111,6 +113,7 @@ def _rounded(op: Op, value: Value) -> Value | str:
     if layout is not None and len(op.operands) > layout.bias and op.operands[layout.bias] is value:
         return "a bias adds its error to all that is computed, and saves next to nothing"
     half = round_to_halves(array, layout.outputs if layout is not None else None)
-    if float(np.abs(half.astype(np.float32) - array).max()) > 2 * _PRECISION * largest:
+    is_small = largest < _WHOLE_PRECISION
+    if is_small and float(np.abs(half.astype(np.float32) - array).max()) > 2 * _PRECISION * largest:
         return f"its numbers are at most {largest:.3g}, which float16 does not tell apart"
     return constant(half, types.FLOAT16, value.name)
