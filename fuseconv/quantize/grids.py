@@ -35,9 +35,11 @@ def _scales(sizes: np.ndarray, most: int) -> np.ndarray:
     rows = np.flatnonzero(np.isfinite(largest) & (largest > 0))
     levels = np.arange(most, 0, -1, dtype=np.float32)
     fits = np.ones((len(rows), most), bool)
+    pending = np.arange(len(rows))
     for column in sizes[:, :: max(1, sizes.shape[1] // _FIRST)].T[:_FIRST]:
-        places = (column[rows] / largest[rows])[:, None] * levels
-        fits &= np.abs(places - np.rint(places)) < _SLACK
+        places = (column[rows[pending]] / largest[rows[pending]])[:, None] * levels
+        fits[pending] &= np.abs(places - np.rint(places)) < _SLACK
+        pending = pending[fits[pending].any(1)]
     some = sizes[:, :: max(1, sizes.shape[1] // _SOME)]
     for _ in range(_TRIES):
         pending = np.flatnonzero(fits.any(1))
