@@ -7,7 +7,7 @@ coarse steps: this halves what that costs. It is the method of GPTQ (Frantar et 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,6 +17,8 @@ _MOST_INPUTS = 4096
 _DAMPING = 0.01
 # Columns whose errors are handed on at once to all that follow.
 _BLOCK = 64
+# Rows are multiplied once they hold as many numbers: BLAS shares out many small products at a loss.
+_MOST_PENDING = 1 << 20
 
 
 @dataclass
@@ -24,20 +26,29 @@ class Moments:
     """The mean and the covariance of what a matrix is multiplied by, where `is_measured`.
 
     count: rows that were seen. total: their sum [inputs]. products: the sum of their products [inputs, inputs].
-    largest: the largest absolute number in them."""
+    largest: the largest absolute number in them. pending: rows that the sums lack."""
 
     count: int = 0
     total: np.ndarray | None = None
     products: np.ndarray | None = None
     largest: float = 0.0
+    pending: list[np.ndarray] = field(default_factory=list)
 
     def add(self, rows: np.ndarray) -> None:
         """Take in rows [count, inputs]; none where these are too many inputs, which stay not measured."""
         if rows.shape[1] > _MOST_INPUTS:
             return
-        rows = rows.astype(np.float64)
         self.count += len(rows)
         self.largest = max(self.largest, float(np.abs(rows).max(initial=0.0)))
+        self.pending.append(rows)
+        if sum(each.size for each in self.pending) >= _MOST_PENDING:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        if not self.pending:
+            return
+        rows = np.concatenate(self.pending).astype(np.float64)
+        self.pending.clear()
         self.total = rows.sum(axis=0) + (0 if self.total is None else self.total)
         self.products = rows.T @ rows + (0 if self.products is None else self.products)
 
@@ -49,12 +60,14 @@ class Moments:
     @property
     def mean(self) -> np.ndarray:
         """Return the mean [inputs]."""
+        self._sum_up()
         assert self.total is not None
         return self.total / self.count
 
     def covariance(self, centered: bool = True) -> np.ndarray:
         """Return the covariance [inputs, inputs], with a part of the mean variance added to each input's: the larger a
         part, the fewer rows tell of it. centered: about the mean, which a bias takes in; else about zero."""
+        self._sum_up()
         assert self.products is not None
         found = self.products / self.count
         if centered:

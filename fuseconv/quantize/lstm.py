@@ -188,15 +188,17 @@ class Recurrence:
         h = self._state(output, self.output, batch, OUTPUT_STATE)
         c = self._state(cell, self.cell, batch, CELL_STATE)
         found = Range.of(c)
-        rows, hidden = [], []
+        rows, hidden, projects = [], [], self.op.operands[_PROJECTION] is not None
         for step in steps:
             rows.append(np.concatenate([step, h], axis=1))
             last, c = self._step(step, h, c)
-            hidden.append(last)
+            if projects:
+                hidden.append(last)
             h = self._projected(last)
             found |= Range.of(c)
         if rows:
             self.moments.add(np.concatenate(rows))
+        if hidden:
             self.hidden.add(np.concatenate(hidden))
         self.output, self.cell = h, c
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuseconv.quantize import error_feedback
 from fuseconv.quantize.error_feedback import Moments, round_with_feedback
 
 
@@ -41,11 +42,14 @@ def test_results_are_more_exact(inputs: int) -> None:
     assert (better**2).mean() < 0.5 * (nearest**2).mean()
 
 
-def test_moments() -> None:
+@pytest.mark.parametrize("pending", [1 << 20, 4000, 1])
+def test_moments(pending: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_feedback, "_MOST_PENDING", pending)
     rows = _alike(1000, 6, 3)
     moments = Moments()
     for part in np.split(rows, 4):
         moments.add(part)
+    assert len(moments.pending) == {1 << 20: 4, 4000: 1, 1: 0}[pending]
     np.testing.assert_allclose(moments.mean, rows.mean(axis=0))
     plain = np.cov(rows.T, bias=True)
     np.testing.assert_allclose(moments.covariance(), plain + 0.01 * np.trace(plain) / 6 * np.eye(6))
