@@ -1,5 +1,5 @@
 """The pipelines: which passes a conversion runs, in which order. This is the only place that knows it, but for passes
-that few conversions load: `quantize/pipeline.py` and `transforms/stablehlo.py` hold these.
+that few conversions load: `quantize/pipeline.py`, `transforms/stablehlo.py` and `transforms/whole_files.py` hold these.
 
 A model is imported as `tf` ops, legalized to forms that TFLite has, its composites and patterns fused, lowered to `tfl`
 ops, and these optimized. `fuseconv passes` lists the passes; the pass manager runs them.
@@ -116,6 +116,10 @@ def _has_target(context: Context) -> bool:
     return context.target is not None
 
 
+def _runs_whole_files(context: Context) -> bool:
+    return context.target is not None and context.target.is_whole
+
+
 CLEANUP: Pipeline = (simplify_control_flow, canonicalize)
 
 IMPORT: Pipeline = (
@@ -189,6 +193,7 @@ CONVERT: Pipeline = (
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (
         insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
+        Deferred("fuseconv.transforms.whole_files", _runs_whole_files),
         # What these add would hide what quantization looks for, which runs them itself.
         bypass_xnnpack.when(_stays_float), protect_shared_memory.when(_stays_float),
     )),

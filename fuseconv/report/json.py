@@ -85,12 +85,13 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def _rewritten(report: Report) -> dict[str, Any]:
-    """Return which ops were written in other forms for the target, and what that made of the arena."""
+    """Return which ops were written in other forms for the target, and what that, and tiles, made of the arena."""
     rows = [
         {"type": type, "into": list(into), "count": count} for (type, into), count in sorted(report.rewritten.items())
     ]
-    bytes = report.arena_for_target
-    return {"rewritten": rows, "arena": None if bytes is None else {"before": bytes[0], "after": bytes[1]}}
+    arenas = {"arena": report.arena_for_target, "tiles": report.arena_of_tiles}
+    told = {key: None if pair is None else {"before": pair[0], "after": pair[1]} for key, pair in arenas.items()}
+    return {"rewritten": rows, **told}
 
 
 def layers(report: Report) -> list[dict[str, Any]]:

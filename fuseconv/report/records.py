@@ -137,10 +137,11 @@ class Report:
     was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what quantization did, in
     order; compared: the quantized ops beside those of floats, if that was asked for. target: what the conversion's
     target makes of the file, if there is one; rewritten: the ops that were written in other forms for it, by their type
-    and those of their forms; arena_for_target: bytes needed at once before and after that. subgraphs: those of the
-    file, as the arena is planned by; dynamic: whether an input has unknown sizes, which count as 1 there; plans_arena:
-    whether the file brings a plan of its own. strips_names: whether tensors between inputs and outputs have no names,
-    as in C arrays, and bytes_of_names: what that saves. bytes_of_c: of the text of a C array. summaries: what each
+    and those of their forms; arena_for_target: bytes needed at once before and after that; arena_of_tiles: those before
+    and after ops were computed in tiles. subgraphs: those of the file, as the arena is planned by; dynamic: whether an
+    input has unknown sizes, which count as 1 there; plans_arena: whether the file brings a plan of its own.
+    strips_names: whether tensors between inputs and outputs have no names, as in C arrays, and bytes_of_names: what
+    that saves. bytes_of_c: of the text of a C array. summaries: what each
     fusion does, in a sentence.
     """
 
@@ -153,6 +154,7 @@ class Report:
     target: dict[str, Any] | None = None
     rewritten: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
     arena_for_target: tuple[int, int] | None = None
+    arena_of_tiles: tuple[int, int] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     output_bytes: int = 0
     passes: list[PassRun] = field(default_factory=list)

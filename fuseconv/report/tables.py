@@ -122,6 +122,9 @@ def _show_target(out: Console, report: Report) -> None:
         before, after = report.arena_for_target
         if max(before, after) >= _NOTABLE * min(before, after) > 0:
             line(out, "", f"these forms need {after / before:.1f} times the memory: {size(after)}, not {size(before)}")
+    if report.arena_of_tiles is not None:
+        before, after = report.arena_of_tiles
+        line(out, "", f"in tiles it needs {after / before:.2f} of the memory: {size(after)}, not {size(before)}")
 
 
 def _forms(report: Report) -> str:

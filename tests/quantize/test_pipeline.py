@@ -15,7 +15,7 @@ from tests.frozen import FLOAT, Frozen
 _SPARED = (
     "fuseconv.quantize.pipeline", "fuseconv.quantize.to_integers", "fuseconv.load.stablehlo.importer",
     "fuseconv.load.tflite.reader", "fuseconv.inspecting", "fuseconv.targets.gpu", "fuseconv.targets.forms", "html",
-    "fuseconv.transforms.stablehlo", "fuseconv.write.model_metadata",
+    "fuseconv.transforms.stablehlo", "fuseconv.transforms.whole_files", "fuseconv.write.model_metadata",
 )  # fmt: skip
 _CODE = """
 import sys, fuseconv

@@ -117,6 +117,9 @@ def test_what_was_written_in_other_forms_for_a_target() -> None:
     shown = plain(tables.show_conversion, report)
     assert "Target    gpu takes all 2 ops; written for it: 2 GELU as 2 MUL, TANH\n" in shown
     assert "          these forms need 2.4 times the memory: 2.4 kB, not 1.0 kB\n" in shown
+    report.arena_for_target, report.arena_of_tiles = None, (2400, 1200)
+    shown = plain(tables.show_conversion, report)
+    assert "          in tiles it needs 0.50 of the memory: 1.2 kB, not 2.4 kB\n" in shown
 
 
 def test_names_are_short_unless_every_detail_is_wanted() -> None:

@@ -52,7 +52,18 @@ def _keywords() -> keras.Model:
     return keras.Model(x, layers.Dense(5, activation="softmax")(layers.GlobalAveragePooling1D()(y)))
 
 
-@pytest.mark.parametrize("build", [_recurrent, _attention, _images, _keywords])
+def _tiled() -> keras.Model:
+    """A model whose channels are computed a few at a time: of an inverted bottleneck, and of what a U-Net joins."""
+    x = keras.Input((24, 20, 3))
+    skip = layers.Conv2D(8, 3, padding="same", activation="relu")(x)
+    y = layers.Conv2D(48, 1, activation="relu6")(skip)
+    y = layers.Conv2D(10, 1)(layers.DepthwiseConv2D(3, strides=2, padding="same", activation="relu6")(y))
+    y = layers.Concatenate()([layers.Conv2DTranspose(8, 2, strides=2)(y), skip])
+    y = layers.Conv2D(4, 3, padding="same", activation="relu")(y)
+    return keras.Model(x, layers.Conv2D(1, 1, activation="sigmoid")(y))
+
+
+@pytest.mark.parametrize("build", [_recurrent, _attention, _images, _keywords, _tiled])
 def test_it_computes_what_tensorflow_does(build: Any, tmp_path: Path) -> None:
     model = build()
     randomize(model, 1)
@@ -61,6 +72,7 @@ def test_it_computes_what_tensorflow_does(build: Any, tmp_path: Path) -> None:
     assert converted.report.target is not None and converted.report.target["refused"] == []
     arena = describe(converted.data or b"", "")["arena"]
     assert build is not _keywords or arena["bytes"] == arena["peak"]
+    assert build is not _tiled or converted.report.arena_of_tiles is not None
     small = micro.Interpreter.from_bytes(converted.data, arena_size=1 << 20)
     rng = np.random.default_rng(0)
     (given,) = model.inputs

@@ -34,17 +34,17 @@ def legalize_for_target(module: Module, target: Target | None, report: Report) -
     kinds = frozenset(f"tfl.{type}" for type in FORMS)
     if not any(op.kind in kinds and not takes(target, op) for graph in module.graphs() for op in graph.ops):
         return False
-    before = _arena_bytes(module)
+    before = arena_bytes(module)
     changed = False
     for graph in module.graphs():
         changed |= rewrite_ops(graph, kinds, lambda op, out: _legalized(op, out, target, report))
     if changed:
         first = report.arena_for_target[0] if report.arena_for_target else before
-        report.arena_for_target = first, _arena_bytes(module)
+        report.arena_for_target = first, arena_bytes(module)
     return changed
 
 
-def _arena_bytes(module: Module) -> int:
+def arena_bytes(module: Module) -> int:
     """Return the bytes that are needed at once, 0 where that is not known."""
     found = arena(of_graphs(list(module.graphs()), module.functions))
     return 0 if found is None else found.peak

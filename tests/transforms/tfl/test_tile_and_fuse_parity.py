@@ -1,0 +1,92 @@
+"""Layers that are computed in tiles compute what TensorFlow's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, convert_function
+
+_RNG = np.random.default_rng(0)
+
+
+def _weights(*shape: int) -> tf.Tensor:
+    return tf.constant(_RNG.normal(size=shape) / np.sqrt(np.prod(shape[:-1])), tf.float32)
+
+
+_UP, _DOWN = (_weights(1, 1, 5, 43), _weights(43)), (_weights(1, 1, 43, 7), _weights(7))
+_BACK = _weights(1, 1, 7, 43)
+_DEPTH, _DOUBLE = _weights(3, 3, 43, 1), _weights(3, 3, 6, 2)
+_FEW = _weights(3, 3, 14, 2), _weights(2)
+_TRANSPOSED = _weights(2, 2, 11, 5), _weights(11)
+_QKV, _OUT = [(_weights(10, 24), _weights(24)) for _ in range(3)], (_weights(24, 10), _weights(10))
+_HIDDEN = (_weights(10, 44), _weights(44)), (_weights(44, 10), _weights(10))
+
+
+def inverted_bottleneck(x: tf.Tensor) -> tf.Tensor:
+    y = tf.nn.relu6(tf.nn.conv2d(x, _UP[0], 1, "SAME") + _UP[1])
+    y = tf.nn.relu6(tf.nn.depthwise_conv2d(y, _DEPTH, [1, 2, 2, 1], "SAME"))
+    return tf.nn.relu(tf.nn.conv2d(y, _DOWN[0], 1, "SAME") + _DOWN[1])
+
+
+def swish(x: tf.Tensor) -> tf.Tensor:
+    y = tf.nn.silu(tf.nn.conv2d(x, _UP[0], 1, "SAME") + _UP[1])
+    return tf.nn.max_pool2d(y, 3, 2, "SAME")
+
+
+def joined(x: tf.Tensor) -> tf.Tensor:
+    parts = tf.concat([tf.tanh(x), x * 2.0, tf.nn.avg_pool2d(x, 3, 1, "SAME")[..., :4]], -1)
+    return tf.nn.relu(tf.nn.conv2d(parts, _FEW[0], 1, "SAME") + _FEW[1])
+
+
+def upsampled(x: tf.Tensor) -> tf.Tensor:
+    shape = [1, 2 * x.shape[1], 2 * x.shape[2], 11]
+    y = tf.nn.elu(tf.nn.conv2d_transpose(x, _TRANSPOSED[0], shape, 2, "VALID") + _TRANSPOSED[1])
+    return tf.reduce_mean(y, 2)
+
+
+def doubled(x: tf.Tensor) -> tf.Tensor:
+    y = tf.nn.depthwise_conv2d(tf.nn.conv2d(x, _UP[0][..., :6], 1, "SAME"), _DOUBLE, [1, 1, 1, 1], "SAME")
+    return tf.nn.avg_pool2d(tf.sigmoid(y), 2, 2, "VALID")
+
+
+def residual(x: tf.Tensor) -> tf.Tensor:
+    y = tf.nn.relu(tf.nn.conv2d(x, _UP[0], 1, "SAME") + _UP[1])
+    z = tf.nn.relu(tf.nn.conv2d(y, _DOWN[0], 1, "SAME"))
+    return tf.reduce_max(tf.nn.relu(y + tf.nn.conv2d(z, _BACK, 1, "SAME")), 1)
+
+
+def transformer(x: tf.Tensor) -> tf.Tensor:
+    q, k, v = (
+        tf.transpose(tf.reshape(x @ w + b, [1, -1, 3, 8]), [0, 2, 1, 3]) for w, b in _QKV
+    )
+    y = tf.nn.softmax(q @ tf.transpose(k, [0, 1, 3, 2]) * 0.3) @ v
+    x += tf.reshape(tf.transpose(y, [0, 2, 1, 3]), [1, -1, 24]) @ _OUT[0] + _OUT[1]
+    (up, bias), (down, last) = _HIDDEN
+    return x + tf.nn.gelu(x @ up + bias) @ down + last
+
+
+@pytest.mark.parametrize(
+    ("fn", "shape", "share"),
+    [
+        (inverted_bottleneck, (1, 23, 17, 5), 0.5), (swish, (1, 23, 17, 5), 0.8), (joined, (1, 19, 21, 5), 0.9),
+        (upsampled, (1, 15, 13, 5), 0.8), (doubled, (1, 31, 29, 5), 0.9), (residual, (1, 31, 23, 5), 0.9),
+        (transformer, (1, 53, 10), 0.6),
+    ],
+)  # fmt: skip
+def test_it_computes_the_same_in_less_memory(fn: Callable[[tf.Tensor], tf.Tensor], shape: tuple, share: float) -> None:
+    found = check(fn, tf.TensorSpec(shape), target="micro")
+    assert found.report.target is not None and found.report.target["refused"] == []
+    assert found.report.arena_of_tiles is not None
+    before, after = found.report.arena_of_tiles
+    assert after <= share * before
+
+
+def test_not_where_numbers_become_integers() -> None:
+    samples = {"x0": _RNG.normal(size=(3, 1, 23, 17, 5)).astype(np.float32)}
+    spec = tf.TensorSpec((1, 23, 17, 5))
+    found = convert_function(swish, spec, target="micro", quantize="int8", calibration_data=samples)
+    assert found.report.arena_of_tiles is None
