@@ -234,8 +234,8 @@ def _of_difference(use: _Use) -> float:
 
 
 def _of_steep(use: _Use) -> float:
-    """LOG, RSQRT, SQRT and what is divided by: steep near zero."""
-    if use.index != len(use.op.operands) - 1:
+    """LOG, RSQRT, SQRT and what is divided by: steep near zero, unless nothing but the sign is read."""
+    if use.index != len(use.op.operands) - 1 or all(map(_is_with_zero, use.op.result.uses)):
         return math.inf
     least, bears = _distance_from_zero(use.range), math.inf
     if use.op.type in use.bounds.kernels.steep_at_zero:
@@ -243,6 +243,12 @@ def _of_steep(use: _Use) -> float:
     if use.is_coarse and use.op.type in _SLOPES:
         bears = min(bears, use.wanted / _SLOPES[use.op.type](least) if least else 0.0)
     return bears
+
+
+def _is_with_zero(reader: Op) -> bool:
+    """Return whether an op tells which numbers are less than 0, or more."""
+    constants = [value.data for value in reader.operands if value is not None and value.data is not None]
+    return reader.type in ("LESS", "GREATER") and any(not array.any() for array in constants)
 
 
 def _of_power(use: _Use) -> float:

@@ -75,6 +75,13 @@ def test_an_lstm_reads_all_that_it_makes() -> None:
      {"x": (-3, 3), "a": (0, 0.1), "y": (0.8, 1)}, ["SOFTMAX"]),
     ("%a: float32[n,4] = tfl.SOFTMAX(%x)\n%y: float32[n] = tfl.SUM(%a, int32[1] 1)",
      {"x": (-3, 3), "a": (0, 0.1), "y": (0.8, 1)}, []),
+    # A quotient is steep near zero, but not its sign.
+    ("%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.DIV(%x, %a)",
+     {"x": (-9, 9), "a": (0, 9), "y": (-1, 1)}, ["ABS", "DIV"]),
+    ("%a: float32[n,4] = tfl.ABS(%x)\n%b: float32[n,4] = tfl.DIV(%x, %a)\n%y: bool[n,4] = tfl.LESS(%b, float32[] 0)",
+     {"x": (-9, 9), "a": (0, 9), "b": (-1, 1)}, []),
+    ("%a: float32[n,4] = tfl.ABS(%x)\n%b: float32[n,4] = tfl.DIV(%x, %a)\n%y: bool[n,4] = tfl.LESS(%b, float32[] 1)",
+     {"x": (-9, 9), "a": (0, 9), "b": (-1, 1)}, ["ABS", "DIV"]),
     # Of numbers near zero, a power below zero makes the largest; of others, it does not.
     ("%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.POW(%a, float32[] -1.5)",
      {"x": (-9, 9), "a": (0.01, 9), "y": (0, 1000)}, ["ABS", "POW"]),
