@@ -177,6 +177,7 @@ OPTIMIZE_TFL: Pipeline = (
 STEER: Pipeline = (
     merge_dimensions.when(_has_target), legalize_for_target.when(_has_target), canonicalize_tfl.when(_has_target),
     canonicalize.when(_has_target), legalize_for_target.when(_has_target), legalize_outputs.when(_has_target),
+    legalize_for_target.when(_has_target),  # the copies that the pass before makes
 )  # fmt: skip
 
 # Composites for the compilers of NPUs. The transposes that these leave beside each other go, in their bodies as well.

@@ -26,6 +26,29 @@ def clamp(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.maximum(below, low)]
 
 
+def clamp_by_units(tfl: Builder, op: Op) -> list[Value] | None:
+    """RELU_0_TO_1(x) -> RELU_N1_TO_1(RELU(x))."""
+    return None if op.result.quantization else [tfl.relu_n1_to_1(tfl.relu(op.operands[0]))]
+
+
+def elu(tfl: Builder, op: Op) -> list[Value] | None:
+    """ELU(x) -> RELU(x) + 2 t / (1 - t), t = TANH(MINIMUM(x, 0) / 2): the quotient is e^x - 1, as exact near 0."""
+    x = op.operands[0]
+    if x is None or x.dtype is not types.FLOAT32:
+        return None
+    half = tfl.tanh(tfl.mul(tfl.minimum(x, 0.0), 0.5))
+    one = np.ones((), np.float32)
+    return [tfl.add(tfl.relu(x), tfl.div(tfl.mul(half, 2.0), tfl.sub(one, half)))]
+
+
+def subtraction(tfl: Builder, op: Op) -> list[Value] | None:
+    """SUB(x, y) -> ADD(x, MUL(y, -1))."""
+    x, y = op.operands
+    if y is None or y.dtype not in (types.FLOAT32, types.INT32) or op.result.quantization:
+        return None
+    return [tfl.add(x, tfl.mul(y, -1), **op.attrs)]
+
+
 def gelu(tfl: Builder, op: Op) -> list[Value] | None:
     """GELU(x) -> x / 2 * (1 + erf(x / sqrt(2))), erf by TANH of a polynomial, right to 2.5e-7 of it; where it is
     approximate, by TANH as it is defined."""
@@ -193,7 +216,8 @@ def _cast(tfl: Builder, x: Value, dtype: types.DType) -> Value:
 
 
 FORMS = {
-    **dict.fromkeys(_BOUNDS, (clamp,)), "GELU": (gelu,), "CAST": (cast_to_truth, compare_integers, cast_by_float),
+    **dict.fromkeys(_BOUNDS, (clamp,)), "RELU_0_TO_1": (clamp, clamp_by_units), "ELU": (elu,), "GELU": (gelu,),
+    "SUB": (subtraction,), "CAST": (cast_to_truth, compare_integers, cast_by_float),
     "SELECT": (select_v2,), "SELECT_V2": (select_of_three, select_of_integers), "POW": (power,), "SIGN": (sign,),
     "SQUARE": (square,), "NEG": (negation,), "SQUARED_DIFFERENCE": (squared_difference,), "RSQRT": (reciprocal_root,),
     "HARD_SWISH": (hard_swish,), "LEAKY_RELU": (leaky_relu,), "SOFTMAX": (scaled_softmax,),

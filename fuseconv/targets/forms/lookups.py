@@ -30,6 +30,41 @@ def gather_of_vector(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.reshape(tfl.gather(x, indices, axis=op.attrs.get("axis", 0)), shape)]
 
 
+def gather_of_truths(tfl: Builder, op: Op) -> list[Value] | None:
+    """GATHER(x, indices) of bool -> CAST(GATHER(CAST(x) to float32, indices)) to bool."""
+    x, *others = op.operands
+    if x is None or x.dtype is not types.BOOL:
+        return None
+    taken = tfl.gather(tfl.cast(x, out_data_type="FLOAT32"), *others, **op.attrs)
+    return [tfl.cast(taken, out_data_type="BOOL")]
+
+
+_INDICES = {"GATHER": 1, "ONE_HOT": 0}
+
+
+def places_of_32_bits(tfl: Builder, op: Op) -> list[Value] | None:
+    """GATHER(x, CAST(i) to int64) -> GATHER(x, i), and ONE_HOT."""
+    operands = list(op.operands)
+    at = _INDICES[op.type]
+    indices = operands[at]
+    operands[at] = _narrowed(tfl, indices)
+    return None if operands[at] in (None, indices) else tfl.op(op.type, tuple(operands), dict(op.attrs))
+
+
+def _narrowed(tfl: Builder, value: Value | None) -> Value | None:
+    """Return places as int32: what is of that type, or was before a CAST to int64. None of others."""
+    made = None if value is None else value.op
+    if value is None or value.dtype is types.INT32:
+        return value
+    if made is None or value.dtype is not types.INT64:
+        return None
+    x, *others = made.operands
+    if made.type == "CAST":
+        return x if x is not None and x.dtype is types.INT32 else None
+    found = _narrowed(tfl, x) if made.type == "RESHAPE" else None
+    return None if found is None else tfl.reshape(found, *others)
+
+
 def top_one(tfl: Builder, op: Op) -> list[Value] | None:
     """ARG_MAX(x) -> RESHAPE(TOPK_V2(x, 1)[1]); ARG_MIN(x) -> that of NEG(x). Along another axis than the last, of
     TRANSPOSE(x)."""
@@ -77,9 +112,10 @@ def one_hot_of_vector(tfl: Builder, op: Op) -> list[Value] | None:
 
 def equal_places(tfl: Builder, op: Op) -> list[Value] | None:
     """ONE_HOT(indices) -> SELECT_V2(EQUAL(RESHAPE(indices), [0, 1, ...]), on, off)."""
-    indices, depth, on, off = op.operands
+    wide, depth, on, off = op.operands
+    indices = _narrowed(tfl, wide)
     shape = known_shape(op.result)
-    if indices is None or indices.dtype is not types.INT32 or depth is None or depth.data is None or shape is None:
+    if indices is None or depth is None or depth.data is None or shape is None:
         return None
     axis = op.attrs.get("axis", 0) % len(shape)
     row = [1 if index == axis else size for index, size in enumerate(shape)]
@@ -88,6 +124,6 @@ def equal_places(tfl: Builder, op: Op) -> list[Value] | None:
 
 
 FORMS = {
-    "GATHER": (gather_of_vector,), "ARG_MAX": (top_one,), "ARG_MIN": (top_one,), "TOPK_V2": (largest,),
-    "ONE_HOT": (one_hot_of_vector, equal_places),
+    "GATHER": (places_of_32_bits, gather_of_vector, gather_of_truths), "ARG_MAX": (top_one,), "ARG_MIN": (top_one,),
+    "TOPK_V2": (largest,), "ONE_HOT": (places_of_32_bits, one_hot_of_vector, equal_places),
 }  # fmt: skip

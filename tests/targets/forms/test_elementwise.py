@@ -29,6 +29,9 @@ def test_gelu_is_exact_but_for_rounding() -> None:
     ("HARD_SWISH(%0)", ["ADD", "MUL", "MUL"]), ("LEAKY_RELU(%0) {'alpha': 0.25}", ["MUL", "MAXIMUM"]),
     ("LEAKY_RELU(%0) {'alpha': 1.5}", ["MUL", "MINIMUM"]), ("LEAKY_RELU(%0)", ["RELU"]),
     ("LEAKY_RELU(%0) {'alpha': -0.5}", ["MUL", "MAXIMUM"]), ("RELU6(%0)", ["MINIMUM", "MAXIMUM"]),
+    ("SUB(%0, float32[] 0.5)", ["ADD"]), ("SUB(float32[5] [1.0, -2.0, 3.0, 4.0, 5.0], %0)", ["MUL", "ADD"]),
+    ("SUB(%0, float32[] 0.5) {'fused_activation_function': 'RELU6'}", ["ADD"]),
+    ("ELU(%0)", ["MINIMUM", "MUL", "TANH", "RELU", "MUL", "SUB", "DIV", "ADD"]),
 ])  # fmt: skip
 def test_without_it(op: str, forms: list[str]) -> None:
     assert forms_of(without(op.partition("(")[0]), _X, f"{_X} = tfl.{op}") == forms
@@ -38,6 +41,15 @@ def test_roots() -> None:
     assert forms_of(without("RSQRT"), _X, f"{_X} = tfl.RSQRT(%0)", 0.5, 4) == ["SQRT", "DIV"]
     assert forms_of(without("POW"), _X, f"{_X} = tfl.POW(%0, float32[] 0.5)", 0.5, 4) == ["SQRT"]
     assert forms_of(without("POW"), _X, f"{_X} = tfl.POW(%0, float32[] -0.5)", 0.5, 4) == ["RSQRT"]
+
+
+def test_numbers_from_0_to_1_by_two_others() -> None:
+    assert forms_of(target_of("coreml"), _X, f"{_X} = tfl.RELU_0_TO_1(%0)") == ["RELU", "RELU_N1_TO_1"]
+
+
+@pytest.mark.parametrize("low, high", [(-1e-4, 1e-4), (-120, 1)])
+def test_elu_is_as_exact_near_zero_and_far_below(low: float, high: float) -> None:
+    assert "TANH" in forms_of(without("ELU"), "float32[50,20]", "float32[50,20] = tfl.ELU(%0)", low, high)
 
 
 def test_a_softmax_with_a_factor() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
 
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check
 from tests.targets.forms.parity import forms_of, target_of, without
 
 
@@ -52,3 +56,29 @@ def test_one_hot_of_a_table() -> None:
 def test_one_hot_by_comparison(axis: int, shape: str) -> None:
     op = f"float32[{shape}] = {_HOT} {{'axis': {axis}}}"
     assert forms_of(target_of("micro"), "int32[2,4]", op, -1, 4) == ["RESHAPE", "EQUAL", "SELECT_V2"]
+
+
+@pytest.mark.parametrize("target, forms", [
+    ("gpu", ["ONE_HOT"]), ("micro", ["RESHAPE", "EQUAL", "SELECT_V2"]),
+])  # fmt: skip
+def test_one_hot_of_what_was_cast_to_64_bits(target: str, forms: list[str]) -> None:
+    found = _converted(target, lambda i: tf.one_hot(tf.cast(i, tf.int64), 7, axis=-1), (5,))
+    assert found == forms
+
+
+def test_a_gather_of_what_was_cast_to_64_bits() -> None:
+    table = tf.random.stateless_normal((7, 3), (1, 2))
+    found = _converted("gpu", lambda i: tf.gather(table, tf.reshape(tf.cast(i, tf.int64), [5])) * 2.0, (5, 1))
+    assert "CAST" not in found and "GATHER" in found
+
+
+def test_truths() -> None:
+    op = "bool[3,4] = tfl.GATHER(%0, %1) {'axis': 0}"
+    assert forms_of(target_of("micro"), "bool[5,4] int32[3]", op, 0, 4) == ["CAST", "GATHER", "CAST"]
+
+
+def _converted(target: str, fn: Callable[[tf.Tensor], tf.Tensor], shape: tuple[int, ...]) -> list[str]:
+    """Return the ops of a function of places for a target, which refuses none."""
+    found = check(fn, tf.TensorSpec(shape, tf.int32), target=target, inputs=lambda rng, s, t: rng.integers(0, 7, s, t))
+    assert found.report.target is not None and found.report.target["refused"] == []
+    return found.ops

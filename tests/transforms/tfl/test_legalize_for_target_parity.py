@@ -71,3 +71,13 @@ def test_there_are_no_loops_where_the_target_has_none(target: str, loops: int) -
 
     converted = check(steps, tf.TensorSpec([1, 40]), target=target, rnn="fused")
     assert converted.ops.count("WHILE") == loops
+
+
+def test_copies_of_outputs_take_forms_too() -> None:
+    def twice(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        y = tf.tanh(x)
+        return y, y
+
+    found = check(twice, tf.TensorSpec((3, 5)), target="gpu")
+    assert found.report.target is not None and found.report.target["refused"] == []
+    assert found.ops == ["TANH", "RESHAPE", "SLICE", "RESHAPE"]
