@@ -194,11 +194,11 @@ CONVERT: Pipeline = (
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (
         insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
-        Deferred("fuseconv.transforms.whole_files", _runs_whole_files),
         # What these add would hide what quantization looks for, which runs them itself.
         bypass_xnnpack.when(_stays_float), protect_shared_memory.when(_stays_float),
     )),
     Stage("quantize", QUANTIZE),
+    Stage("tile", (Deferred("fuseconv.transforms.whole_files", _runs_whole_files),)),
     Stage("outline", OUTLINE),
 )
 

@@ -1,4 +1,4 @@
-"""Which tiles of its operands a TFLite op needs to make the tiles of its result.
+"""Which tiles of its operands a TFLite op needs to make the tiles of its result, in floats or in integers.
 
 Besides what `slice_rules.py` tells, the channels of a linear op's result are parts of its weights, heads of attention
 are parts of the channels, and what a CONCATENATION joins is cut already.
@@ -10,10 +10,11 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
-from fuseconv.ir.graph import Op
+from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.op_table import OpTable
-from fuseconv.tfl.linear import linear
+from fuseconv.tfl.linear import LAYOUTS
 from fuseconv.tfl.slice_rules import Needs, Part, needs
 from fuseconv.tfl.traits import POOLS
 
@@ -41,6 +42,7 @@ def operand_tiles(op: Op, tiles: Tiles) -> list[Tiles | None] | None:
         return None
     if joins_along(op, tiles.axis):
         plain = op.attrs.get("fused_activation_function", "NONE") == "NONE"
+        plain &= all(value is not None and value.quantization == op.result.quantization for value in op.operands)
         return [None] * len(op.operands) if plain and set(tiles.bounds) <= set(joints(op)) else None
     rows = [_needs(op, part) for part in tiles.parts()]
     columns = [list(column) for column in zip(*rows)] if all(row is not None for row in rows) else None  # type: ignore[arg-type]
@@ -82,19 +84,33 @@ def _cut(parts: Sequence[Part | None]) -> Tiles | None:
 
 @_rule("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 def _channels(op: Op, part: Part) -> Needs:
-    """Cut the weights and the bias; of a depthwise convolution the data too."""
-    found = linear(op)
-    if found is None or found.inputs is None or part.axis != op.result.rank - 1:  # type: ignore[operator]
+    """Cut the weights and the bias, both constants; of a depthwise convolution the data too. A convolution has no other
+    groups."""
+    layout = LAYOUTS[op.type]
+    data, weights = op.operands[layout.data], op.operands[layout.weights]
+    bias = op.operands[layout.bias] if layout.bias < len(op.operands) else None
+    if data is None or not data.shape or not _is_plain(weights) or not (bias is None or _is_plain(bias)):
         return None
-    layout = found.layout
+    if op.attrs.get("weights_format", "DEFAULT") != "DEFAULT" or part.axis != op.result.rank - 1:  # type: ignore[operator]
+        return None
+    sizes: Sequence[int] = weights.shape  # type: ignore[assignment,union-attr]
     wanted: list[Part | None] = [None] * len(op.operands)
     wanted[layout.weights] = part._replace(axis=layout.outputs)
-    if found.bias is not None:
+    if bias is not None:
         wanted[layout.bias] = part._replace(axis=0)
     if op.type == "DEPTHWISE_CONV_2D":
-        wanted[layout.data] = _divided(part, found.outputs // found.inputs)
+        channels: int = data.shape[-1]  # type: ignore[assignment]
+        wanted[layout.data] = _divided(part, sizes[layout.outputs] // channels)
         return wanted if wanted[layout.data] is not None else None
-    return wanted
+    grouped = op.type != "FULLY_CONNECTED" and sizes[layout.inputs] != data.shape[-1]
+    return None if grouped else wanted
+
+
+def _is_plain(value: Value | None) -> bool:
+    """Return whether a value is a constant whose elements stand alone in memory, with a scale each or one for all."""
+    if value is None or not value.is_const or value.dtype not in (types.FLOAT32, types.INT8, types.INT32, types.INT64):
+        return False
+    return value.quantization is None or value.quantization.blocks is None
 
 
 @_rule(*POOLS, "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")

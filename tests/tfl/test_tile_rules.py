@@ -65,6 +65,18 @@ def test_a_depthwise_convolution(multiplier: int, tiles: tuple[int, ...], data: 
     assert found == (None if data is None else [Tiles(3, data), Tiles(3, tiles), Tiles(0, tiles)])
 
 
+def test_a_concatenation_of_several_scales_is_none_of_tiles() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: int8[1,4]<0.5>
+      input %y: int8[1,4]<0.25>
+      %z: int8[1,8]<0.5> = tfl.CONCATENATION(%x, %y) {'axis': 1}
+      return %z
+    }
+    """)
+    assert operand_tiles(module.signatures[0].graph.ops[0], Tiles(1, (0, 4, 8))) is None
+
+
 def test_where_operands_of_a_concatenation_meet() -> None:
     module, _ = module_of("""
     main {

@@ -1,4 +1,4 @@
-"""The passes of targets that run whole files run for these only, and on floats."""
+"""The passes of targets that run whole files run for these only."""
 
 from __future__ import annotations
 
@@ -11,12 +11,8 @@ from fuseconv.report.records import Report
 from fuseconv.transforms.whole_files import PASSES
 
 
-@pytest.mark.parametrize(
-    ("target", "quantize", "runs"),
-    [(None, None, False), ("gpu", None, False), ("micro", None, True), ("micro", "int8", False)],
-)
-def test_they_run_on_floats_for_such_targets(target: str | None, quantize: str | None, runs: bool) -> None:
-    options = {"target": target and Registry().target(target), "quantize": quantize}
-    context = Context(Module(), Report(), options)
+@pytest.mark.parametrize(("target", "runs"), [(None, False), ("gpu", False), ("micro", True)])
+def test_they_run_for_such_targets(target: str | None, runs: bool) -> None:
+    context = Context(Module(), Report(), {"target": target and Registry().target(target)})
     found = [item.condition is not None and item.condition(context) for item in passes_of(PASSES)]
-    assert found == [runs] * 2
+    assert found == [runs] * 3

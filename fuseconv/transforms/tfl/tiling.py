@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -113,8 +114,9 @@ class _Region:
 
 
 def _is_plain(value: Value) -> bool:
-    """Return whether a value is no state, nor scaled integers, nor sizes that are known apart from the tensor."""
-    return value.content is None and value.quantization is None and not value.variable
+    """Return whether a value is no state, nor sizes that are known apart from the tensor, and has one scale or none."""
+    scaled = value.quantization
+    return value.content is None and not value.variable and (scaled is None or len(scaled.scale) == 1)
 
 
 class Tiler:
@@ -143,7 +145,7 @@ class Tiler:
             tiles.append(made[last.result])
         tfl = Builder(out, last.name, last.sources)
         if not plan.sums:
-            return tfl.concatenation(*tiles, axis=plan.cuts[last.result].axis)
+            return _joined(tfl, tiles, plan.cuts[last.result].axis)
         for index in range(1, len(tiles)):
             activation = last.attrs.get("fused_activation_function", "NONE") if index == len(tiles) - 1 else "NONE"
             tiles[0] = tfl.add(tiles[0], tiles[index], fused_activation_function=activation)
@@ -168,7 +170,16 @@ def _group(op: Op, part: Part, out: list[Op]) -> Value:
     """Return those operands of a CONCATENATION that are in a part of its result, joined."""
     places = zip(op.operands, itertools.pairwise(joints(op)))
     group = [value for value, (begin, end) in places if part.begin <= begin and end <= part.end]
-    return group[0] if len(group) == 1 else Builder(out, op.name, op.sources).concatenation(*group, axis=part.axis)  # type: ignore[return-value]
+    return _joined(Builder(out, op.name, op.sources), group, part.axis)  # type: ignore[arg-type]
+
+
+def _joined(tfl: Builder, tiles: Sequence[Value], axis: int) -> Value:
+    """Return tiles side by side; all have one scale, if any."""
+    if len(tiles) == 1:
+        return tiles[0]
+    made: Value = tfl.concatenation(*tiles, axis=axis)
+    made.quantization = tiles[0].quantization
+    return made
 
 
 def _built(op: Op, operands: list[Value | None], cut: Tiles | None, index: int, out: list[Op]) -> Value:
@@ -187,7 +198,8 @@ def _built(op: Op, operands: list[Value | None], cut: Tiles | None, index: int, 
     if cut is None:
         made.attrs.pop("fused_activation_function", None)
     out.append(made)
-    return made.add_result(op.result.dtype, shape)
+    made.add_result(op.result.dtype, shape).quantization = op.result.quantization
+    return made.result
 
 
 def _view(value: Value, part: Part) -> Value:
@@ -195,7 +207,11 @@ def _view(value: Value, part: Part) -> Value:
     assert value.data is not None
     data = value.data[(slice(None),) * part.axis + (slice(part.begin, part.end),)]
     made = Value(value.dtype, data.shape, value.name)
-    made.data = data
+    made.data, made.quantization = data, value.quantization
+    scaled = value.quantization
+    if scaled is not None and scaled.axis == part.axis and len(scaled.scale) > 1:
+        inside = slice(part.begin, part.end)
+        made.quantization = replace(scaled, scale=scaled.scale[inside], zero_point=scaled.zero_point[inside])
     return made
 
 
@@ -203,4 +219,6 @@ def _sliced(tfl: Builder, value: Value, part: Part) -> Value:
     shape: tuple[int, ...] = value.shape  # type: ignore[assignment]
     begins, ends = [0] * len(shape), list(shape)
     begins[part.axis], ends[part.axis] = part.begin, part.end
-    return tfl.strided_slice(value, begins, ends, [1] * len(shape))
+    made: Value = tfl.strided_slice(value, begins, ends, [1] * len(shape))
+    made.quantization = value.quantization
+    return made

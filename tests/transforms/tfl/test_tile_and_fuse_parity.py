@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.testing import check, convert_function
 
@@ -44,7 +45,7 @@ def joined(x: tf.Tensor) -> tf.Tensor:
 
 def upsampled(x: tf.Tensor) -> tf.Tensor:
     shape = [1, 2 * x.shape[1], 2 * x.shape[2], 11]
-    y = tf.nn.elu(tf.nn.conv2d_transpose(x, _TRANSPOSED[0], shape, 2, "VALID") + _TRANSPOSED[1])
+    y = tf.sigmoid(tf.nn.conv2d_transpose(x, _TRANSPOSED[0], shape, 2, "VALID") + _TRANSPOSED[1])
     return tf.reduce_mean(y, 2)
 
 
@@ -85,8 +86,30 @@ def test_it_computes_the_same_in_less_memory(fn: Callable[[tf.Tensor], tf.Tensor
     assert after <= share * before
 
 
-def test_not_where_numbers_become_integers() -> None:
-    samples = {"x0": _RNG.normal(size=(3, 1, 23, 17, 5)).astype(np.float32)}
-    spec = tf.TensorSpec((1, 23, 17, 5))
-    found = convert_function(swish, spec, target="micro", quantize="int8", calibration_data=samples)
-    assert found.report.arena_of_tiles is None
+@pytest.mark.parametrize(
+    ("fn", "quantize"),
+    [
+        (inverted_bottleneck, "int8"), (swish, "int8"), (upsampled, "int8"), (residual, "int8"),
+        (inverted_bottleneck, "int16x8"), (swish, "int16x8"), (doubled, "int16x8"), (residual, "int16x8"),
+    ],
+)  # fmt: skip
+def test_integers_are_the_same(fn: Callable[[tf.Tensor], tf.Tensor], quantize: str) -> None:
+    """To the bit, in the reference kernels: others round by how many elements they take at once."""
+    shape = (1, 61, 47, 5)
+    samples = _RNG.normal(size=(3, *shape)).astype(np.float32)
+    files = [
+        convert_function(fn, tf.TensorSpec(shape), target=target, quantize=quantize, calibration_data={"x0": samples})
+        for target in ("micro", None)
+    ]  # fmt: skip
+    assert files[0].report.arena_of_tiles is not None and files[1].report.arena_of_tiles is None
+    for sample in samples:
+        tiled, whole = (_run(file.data, sample) for file in files)
+        np.testing.assert_array_equal(tiled, whole)
+
+
+def _run(data: bytes, x: np.ndarray) -> np.ndarray:
+    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])

@@ -95,3 +95,21 @@ def test_other_channels_than_the_layer_reads_are_no_tiles() -> None:
     assert tiled_inputs(graph.ops[-1], (0, 2, 4), places) is None
     assert tiled_inputs(graph.ops[-1], (0, 1, 2), places) is None
     assert tiled_inputs(graph.ops[0], (0, 1, 2), places) is None
+
+
+def test_parts_of_integers_keep_their_scales() -> None:
+    graph = _graph(
+        "%q: int8[3,4]<0.5:3> = tfl.QUANTIZE(%x)",
+        "%y: int8[3,2]<0.25> = tfl.FULLY_CONNECTED(%q, int8[2,4]<1.0,2.0@0> [[1, 2, 3, 4], [5, 6, 7, 8]], "
+        "int32[2]<0.5,1.0@0> [2, 8])",
+    )
+    places = {op: place for place, op in enumerate(graph.ops)}
+    assert tiled_inputs(graph.ops[-1], (0, 2, 4), places) is None  # sums would be rounded once more
+    plan = tiled_result(graph.ops[-1], Tiles(1, (0, 1, 2)), places)
+    assert plan is not None
+    out: list[Op] = []
+    result = Tiler().build(plan, out)
+    values = [[*op.operands, op.result] for op in out]
+    scales = [[value.quantization.scale for value in row if value and value.quantization] for row in values]
+    assert scales == [[(0.5,), (1.0,), (0.5,), (0.25,)], [(0.5,), (2.0,), (1.0,), (0.25,)], [(0.25,)] * 3]
+    assert result.quantization == graph.ops[-1].result.quantization
