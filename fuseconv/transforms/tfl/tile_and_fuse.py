@@ -12,6 +12,7 @@ So it goes on with the next peak, for as long as that takes less memory: what an
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -46,8 +47,8 @@ _MOST_LOOKS = 1_000_000
 def tile_and_fuse(module: Module, target: Target | None, report: Report) -> bool:
     """Compute what takes the most memory in tiles: W2 f(W1 x) -> W2a f(W1a x) + W2b f(W1b x).
 
-    That is for targets that run whole files, in modules without functions. All ops that are made the target takes. The
-    report tells of the memory before and after."""
+    That is for targets that run whole files, in modules without functions and with known sizes. All ops that are made
+    the target takes. The report tells of the memory before and after."""
     if target is None or not target.is_whole or module.functions:
         return False
     before = arena_bytes(module)
@@ -59,6 +60,8 @@ def tile_and_fuse(module: Module, target: Target | None, report: Report) -> bool
 
 def _tile(graph: Graph, target: Target) -> bool:
     """Lower the peak of a graph while that pays; return whether it does."""
+    if not all(value.is_static for value in itertools.chain(graph.inputs, *[op.results for op in graph.ops])):
+        return False
     first = kept = _Snapshot(graph)
     lives, tiler = _Lives(graph), Tiler()
     level, best, most = lives.peak, _cost(graph), _GROWTH * len(graph.ops) + _MORE

@@ -83,7 +83,7 @@ class _Region:
     def ask(self, value: Value | None, tiles: Tiles | None) -> None:
         """Take down which tiles of a value are read, None if it is read whole."""
         op = None if value is None else value.op
-        if value is None or op is None or op not in self.places:
+        if value is None or op is None or op not in self.places or len(op.results) != 1:
             return
         if tiles is None or self._asked.setdefault(value, tiles) != tiles:
             self._whole.add(value)
@@ -138,8 +138,8 @@ class Tiler:
                     made[op.result] = _group(op, cut.parts()[index], out)
                     continue
                 operands = [
-                    self._operand(value, tiles, index, made, slices, Builder(out, op.name, op.sources))
-                    for value, tiles in zip(op.operands, row)
+                    self._operand(value, wanted, index, made, slices, Builder(out, op.name, op.sources))
+                    for value, wanted in zip(op.operands, row)
                 ]
                 made[op.result] = _built(op, operands, cut, index, out)
             tiles.append(made[last.result])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fuseconv.fuse.registry import Registry
+from fuseconv.targets.target import Target
 from tests.check_pass import check_pass
 
 MICRO = Registry().target("micro")
@@ -29,7 +30,7 @@ def _mlp(rows: int) -> str:
     return "\n".join(["main {", f"input %x: float32[1,{rows},2]", *lines, "return %y", "}"])
 
 
-def test_hidden_channels_are_computed_a_half_at_a_time() -> None:
+def _tiled_mlp() -> str:
     half = "%b{0}: float32[1,400,4] = tfl.TANH(%a{0})"
     lines = [
         _dense("a0", "x", "1,400,4", _UP[:4]), half.format(0),
@@ -38,8 +39,11 @@ def test_hidden_channels_are_computed_a_half_at_a_time() -> None:
         _dense("y1", "b1", "1,400,2", [row[4:] for row in _DOWN], "float32[2] [0.0, 0.0]"),
         "%y: float32[1,400,2] = tfl.ADD(%y0, %y1) {'fused_activation_function': 'RELU'}",
     ]  # fmt: skip
-    after = "\n".join(["main {", "input %x: float32[1,400,2]", *lines, "return %y", "}"])
-    report = check_pass("tile-and-fuse", _mlp(400), after, target=MICRO).report
+    return "\n".join(["main {", "input %x: float32[1,400,2]", *lines, "return %y", "}"])
+
+
+def test_hidden_channels_are_computed_a_half_at_a_time() -> None:
+    report = check_pass("tile-and-fuse", _mlp(400), _tiled_mlp(), target=MICRO).report
     assert report.arena_of_tiles == (25_600, 16_000)
 
 
@@ -84,4 +88,7 @@ def test_another_peak_that_stays_undoes_tiles() -> None:
 
 
 def test_a_dynamic_batch_stays() -> None:
-    check_pass("tile-and-fuse", _mlp(400).replace("float32[1,", "float32[n,"), target=MICRO)
+    """Also where the target takes it."""
+    target = Target("whole", "a test", others=True, is_whole=True)
+    check_pass("tile-and-fuse", _mlp(400).replace("float32[1,", "float32[n,"), target=target)
+    assert check_pass("tile-and-fuse", _mlp(400), _tiled_mlp(), target=target).report.arena_of_tiles

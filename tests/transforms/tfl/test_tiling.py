@@ -16,7 +16,8 @@ _W = "float32[4,4] [[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 
 
 def _graph(*lines: str, result: str = "%y") -> Graph:
     text = "\n".join(lines)
-    return module_of(f"main {{\ninput %x: float32[3,4]\n{text}\nreturn {result}\n}}")[0].signatures[0].graph
+    given = "input %x: float32[3,4]\ninput %w: float32[3,8]"
+    return module_of(f"main {{\n{given}\n{text}\nreturn {result}\n}}")[0].signatures[0].graph
 
 
 def _fused(graph: Graph, tiles: Tiles = LAST) -> list[str]:
@@ -57,6 +58,12 @@ def test_what_is_read_in_other_tiles_too_stays_whole() -> None:
     whole = _graph(_DENSE, "%m: float32[3,1] = tfl.MEAN(%a, int32[1] [1]) {'keep_dims': True}",
                    "%y: float32[3,4] = tfl.SUB(%a, %m)")  # fmt: skip
     assert _fused(whole) == ["SUB"]
+
+
+def test_one_of_several_results_is_sliced() -> None:
+    graph = _graph("%a: float32[3,4]; %b: float32[3,4] = tfl.SPLIT(int32[] 1, %w) {'num_splits': 2}",
+                   "%y: float32[3,4] = tfl.TANH(%b)")  # fmt: skip
+    assert _fused(graph) == ["TANH"]
 
 
 def test_a_slice_is_made_once_a_tile() -> None:
