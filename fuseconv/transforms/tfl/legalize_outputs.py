@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Container
 
 from fuseconv.facts import TFL_ONLY
@@ -19,6 +20,7 @@ from fuseconv.tfl.traits import CONTROL_FLOW
 _INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
 # Ops of which the runtime may not know the results' sizes before they run, whatever their operands are.
 _SIZED_BY_DATA = frozenset({"CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
+_FUNCTIONS = ("cond_subgraph_index", "body_subgraph_index")
 # Types of which TF 2.21 has a SLICE of the version that is written; that for halves is newer.
 _SLICED = frozenset(TYPES["SLICE"]) - {types.FLOAT16, types.BFLOAT16}
 
@@ -28,7 +30,10 @@ def legalize_outputs(module: Module) -> None:
     """Copy outputs that are inputs, constants or another output: return x, x -> return x, SLICE(x)."""
     loops = [op for graph in module.graphs() for op in graph.ops if op.kind == "tfl.WHILE"]
     for op in loops:
-        _show_growth(op, module.functions[op.attrs["body_subgraph_index"].name])
+        body = module.functions[op.attrs["body_subgraph_index"].name]
+        _show_growth(op, body)
+        if _overwritten(body) and not _shares_functions(op, loops):
+            _order_variables(op, module.functions)
     for signature in module.signatures:
         separate_outputs(signature.graph)
     kept: dict[str, set[int]] = {}
@@ -40,15 +45,21 @@ def legalize_outputs(module: Module) -> None:
         separate_outputs(graph, kept.get(graph.name, ()), keep_constants=True)
 
 
-def separate_outputs(graph: Graph, keep_inputs: Container[int] = (), keep_constants: bool = False) -> None:
+def _shares_functions(loop: Op, loops: list[Op]) -> bool:
+    names = [[op.attrs[name].name for name in _FUNCTIONS] for op in loops if op is not loop]
+    return any(loop.attrs[name].name in other for name in _FUNCTIONS for other in names)
+
+
+def separate_outputs(graph: Graph, keep: Container[int] = (), keep_constants: bool = False) -> None:
     """Give each output a tensor of its own: a copy, where it is an input, a constant or another output as well.
 
-    keep_inputs: it is the body of a loop in which these inputs may be the outputs of their numbers. keep_constants: it
-    is a branch or body: the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
-    seen: set[Value] = set(graph.inputs)
+    keep: it is the body of a loop which may hand on inputs as these outputs. keep_constants: it is a branch or body:
+    the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
+    inputs = set(graph.inputs)
+    seen = set(inputs)
     for index, value in enumerate(graph.outputs):
         # What WHILE carries of strings it frees as it copies.
-        kept = index in keep_inputs and value is graph.inputs[index] and value.dtype is not types.STRING
+        kept = index in keep and value in inputs and value.dtype is not types.STRING
         if kept or (keep_constants and value.is_const):
             continue
         if value in seen or value.is_const or value.variable:
@@ -57,11 +68,51 @@ def separate_outputs(graph: Graph, keep_inputs: Container[int] = (), keep_consta
 
 
 def _may_hand_on(loop: Op, body: Graph, functions: dict[str, Graph]) -> set[int]:
-    """Return the inputs of a loop's body that it may hand on without a copy: all, if no size changes; else those of a
-    known size which nobody reads behind the loop. The runtime lets the latter alone."""
+    """Return the outputs of a loop's body that may be its inputs without a copy.
+
+    If no size changes, all but those that come behind what writes over the input: the runtime copies one output after
+    another into the inputs of the next step. Else what keeps its place and a known size, and which nobody reads behind
+    the loop: the runtime lets that alone."""
     if has_fixed_sizes(body, functions):
-        return set(range(len(body.inputs)))
-    return {i for i, value in enumerate(body.inputs) if value.is_static and not loop.results[i].uses}
+        return set(range(len(body.outputs))) - _overwritten(body)
+    return {
+        i for i, value in enumerate(body.inputs)
+        if value is body.outputs[i] and value.is_static and not loop.results[i].uses
+    }  # fmt: skip
+
+
+def _overwritten(body: Graph) -> set[int]:
+    """Return the outputs of a loop's body that are inputs over which an earlier output is copied."""
+    return {i for i, other in _handed_on(body).items() if other < i}
+
+
+def _handed_on(body: Graph) -> dict[int, int]:
+    """Return, for each output of a loop's body that is an input which changes, the place of that input."""
+    places = {value: i for i, value in enumerate(body.inputs) if value is not body.outputs[i]}
+    return {i: places[value] for i, value in enumerate(body.outputs) if value in places}
+
+
+def _order_variables(loop: Op, functions: dict[str, Graph]) -> None:
+    """Let what is copied from an input come before what is copied over it: While(x, last; x', x) -> While(last, x; x,
+    x'). What changes places in a ring takes one copy."""
+    cond, body = (functions[loop.attrs[name].name] for name in _FUNCTIONS)
+    follows = _handed_on(body)
+    waits = Counter(follows.values())
+    order: dict[int, None] = {}
+    for rings in (False, True):
+        for start in range(len(body.inputs)):
+            at: int | None = start
+            while at is not None and at not in order and (rings or not waits[at]):
+                order[at] = None
+                at = follows.get(at)
+                waits[at] -= 1
+    for graph in (cond, body):
+        graph.inputs = [graph.inputs[i] for i in order]
+    body.outputs = [body.outputs[i] for i in order]
+    loop.set_operands([loop.operands[i] for i in order])
+    loop.results = [loop.results[i] for i in order]
+    for index, result in enumerate(loop.results):
+        result.index = index
 
 
 def has_fixed_sizes(body: Graph, functions: dict[str, Graph]) -> bool:

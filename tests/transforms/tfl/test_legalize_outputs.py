@@ -150,3 +150,36 @@ def test_a_tensor_of_more_dimensions_than_slice_takes_is_copied_flat() -> None:
       return %y
     }
     """)
+
+
+def test_what_a_step_hands_on_comes_before_what_is_copied_over_it() -> None:
+    loop = """
+    main {{
+      input %a: float32[n]
+      input %b: float32[n]
+      {results} = tfl.WHILE({starts}) {{'cond_subgraph_index': @cond, 'body_subgraph_index': @body}}
+      return %x, %y
+    }}
+    cond {{
+      {inputs}
+      %more: bool[] = tfl.REDUCE_ANY(%p, int32[1] [0])
+      return %more
+    }}
+    body {{
+      {inputs}
+      %s: bool[n] = tfl.LESS(%u, %v)
+      %w: float32[n] = tfl.ADD(%u, %v)
+      return {outputs}
+    }}
+    """
+    u, v, p = "input %u: float32[n]", "input %v: float32[n]", "input %p: bool[n]"
+    x, y, z = "%x: float32[n]", "%y: float32[n]", "%z: bool[n]"
+    before = loop.format(
+        results="; ".join([x, y, z]), starts="%a, %b, %q", inputs="\n".join([u, v, p]), outputs="%w, %u, %s"
+    )
+    after = loop.format(
+        results="; ".join([y, x, z]), starts="%b, %a, %q", inputs="\n".join([v, u, p]), outputs="%u, %w, %s"
+    )
+    main = "input %b: float32[n]\n"
+    start = main + "      %q: bool[n] = tfl.LESS(%a, %b)\n"
+    check_pass("legalize-outputs", before.replace(main, start), after.replace(main, start))

@@ -1,0 +1,41 @@
+"""Loops whose variables change places, as the runtime copies them: each step's outputs one after another."""
+
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import Converted, check
+
+
+def loop(*step: int, condition=None) -> Converted:
+    """Run a loop of five steps on rows of x: variable 0 becomes a sum, variable i + 1 what variable step[i] was."""
+
+    def f(x):
+        start = [x * float(k + 1) for k in range(len(step) + 1)]
+
+        def body(i, *values):
+            return i + 1, values[0] * 0.5 + values[-1], *(values[k] for k in step)
+
+        return tf.while_loop(lambda i, *_: i < 5 + tf.size(x) * 0, body, [0, *start])[1:]
+
+    return check(f, tf.TensorSpec([None, 3]))
+
+
+@pytest.mark.parametrize(
+    ("step", "copies"),
+    [((0,), 0), ((0, 1), 0), ((0, 1, 2), 0), ((2, 1), 1), ((2, 3, 1), 1), ((3, 1, 2), 1), ((1, 0, 2), 0), ((0, 0, 1), 0)],
+)
+def test_shift_registers_take_no_copies_and_rings_one(step: tuple[int, ...], copies: int) -> None:
+    converted = loop(*step)
+    assert "WHILE" in converted.ops
+    assert converted.ops.count("SLICE") == copies, converted.ops
+
+
+def test_what_was_before_a_step_takes_no_copy() -> None:
+    def f(x):
+        def body(before, now):
+            return now, tf.minimum(tf.roll(now, 1, 1) * 0.9, now)
+
+        return tf.while_loop(lambda before, now: tf.reduce_any(before != now), body, [tf.zeros_like(x), x])
+
+    converted = check(f, tf.TensorSpec([None, 6]))
+    assert converted.ops[converted.ops.index("WHILE") + 1 :].count("SLICE") == 0, converted.ops
