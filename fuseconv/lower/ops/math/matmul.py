@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
@@ -16,6 +17,7 @@ from fuseconv.lower.support.legalize_operands import (
 from fuseconv.lower.support.merged_dims import along_last, transpose
 from fuseconv.lower.support.type_promotion import cast, complex_from_parts, conjugate, in_float32, promote
 from fuseconv.tf.operands import broadcast
+from fuseconv.tf.traits import RESHAPES
 from fuseconv.tfl.kernel_limits import RANK
 
 
@@ -36,7 +38,7 @@ def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
 
 def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool = False) -> Value:
     """Return x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The
-    result is of the op's type. A constant matrix y is a dense layer's."""
+    result is of the op's type. A constant matrix y is a dense layer's, and x, if y has one column."""
     if x.dtype is y.dtype is types.INT8 and max(len(shape_of(x)), len(shape_of(y))) <= RANK["BATCH_MATMUL"]:
         result = [(types.INT32, tfl.shape)]
         return cast(tfl, tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y, results=result), tfl.dtype)
@@ -80,9 +82,30 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
     if y.is_const and not adj_x and len(left) >= len(right) and all(dim == 1 for dim in right[:-2]):
         matrix = reshape(tfl, y, right[-2:])
         return dense(tfl, x, matrix if adj_y else swapped(tfl, matrix))
+    if _is_matrix_times_column(x, y, adj_x, adj_y):
+        matrix = reshape(tfl, x, left[-2:])
+        rows = _reshaped(tfl, y, (*right[:-2], right[-1 if adj_y else -2]))
+        made = dense(tfl, rows, swapped(tfl, matrix) if adj_x else matrix)
+        return reshape(tfl, made, tfl.shape, y)
     if max(len(left), len(right)) <= RANK["BATCH_MATMUL"]:
         return tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
     return _merged_matmul(tfl, x, y, adj_x, adj_y)
+
+
+def _is_matrix_times_column(x: Value, y: Value, adj_x: bool, adj_y: bool) -> bool:
+    """Return whether a product is a dense layer's, written as W x: of a constant matrix and columns.
+
+    A matrix that others read as it is is not written a second time to be transposed."""
+    left, right = shape_of(x), shape_of(y)
+    if not x.is_const or y.is_const or len(left) > len(right) or any(dim != 1 for dim in left[:-2]):
+        return False
+    return right[-2 if adj_y else -1] == 1 and not (adj_x and len(x.uses) > 1)
+
+
+def _reshaped(tfl: Lowering, x: Value, shape: Shape) -> Value:
+    """Reshape x; if x was reshaped from that shape, return what it was reshaped from."""
+    source = x.op.operands[0] if x.op is not None and x.op.kind in RESHAPES else None
+    return source if source is not None and source.shape == shape else reshape(tfl, x, shape)
 
 
 def _merged_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:

@@ -154,3 +154,28 @@ def test_batch_matmul_with_constants():
     check(lambda x: tf.matmul(x, weights(1, 6, 4)), spec(None, 5, 6), ops=["FULLY_CONNECTED"])
     check(lambda x: tf.matmul(weights(3, 5, 6), x), spec(None, 3, 6, 4), ops=["BATCH_MATMUL"])
     check(lambda x: tf.matmul(x, weights(5, 4), transpose_a=True), spec(None, 5, 6))
+
+
+@pytest.mark.parametrize("shape", [(6,), (None, 6), (None, None, 6), (2, 3, 4, 6)])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_a_constant_matrix_times_vectors_is_a_dense_layer(shape, transpose):
+    w = weights(6, 5) if transpose else weights(5, 6)
+    check(lambda x: tf.linalg.matvec(w, x, transpose_a=transpose), spec(*shape), ops=["FULLY_CONNECTED"])
+
+
+def test_a_constant_matrix_times_columns_is_a_dense_layer():
+    w = weights(6, 5)
+    check(lambda x: tf.matmul(w, x), spec(None, 5, 1), ops=["FULLY_CONNECTED", "RESHAPE"])
+    check(lambda x: tf.matmul(w[None], x, transpose_b=True), spec(None, 1, 5), ops=["FULLY_CONNECTED", "RESHAPE"])
+    check(lambda x: tf.matmul(w, x), spec(None, 5, 2), ops=["BATCH_MATMUL"])
+    check(lambda x: tf.matmul(weights(3, 6, 5), x), spec(None, 3, 5, 1), ops=["BATCH_MATMUL"])
+    check(lambda x: tf.matmul(w[None, None], x), spec(None, 5, 1))
+
+
+def test_a_matrix_that_is_read_as_it_is_is_not_written_twice():
+    w = tf.constant(weights(60, 50))
+
+    def there_and_back(x):
+        return tf.linalg.matvec(w, tf.tanh(tf.linalg.matvec(w, x)), transpose_a=True)
+
+    assert len(check(there_and_back, spec(None, 50)).data) < 1.5 * 60 * 50 * 4
