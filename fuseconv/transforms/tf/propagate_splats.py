@@ -117,8 +117,7 @@ class _Numbers:
         """Return the operand that the op hands on."""
         same = None
         if op.kind == "tf.SelectV2":
-            condition = self.number(op.operands[0])
-            same = None if condition is None else op.operands[1 if condition else 2]
+            same = self.chosen(op)
         elif op.kind in _NEUTRAL:
             places, neutral = _NEUTRAL[op.kind]
             for place in places:
@@ -127,6 +126,16 @@ class _Numbers:
                     same = op.operands[1 - place]
                     break
         return same if same is not None and same.shape is not None and same.shape == op.result.shape else None
+
+    def chosen(self, op: Op) -> Value | None:
+        """Return the operand of which a SelectV2 takes every element."""
+        condition, *sides = op.operands
+        number = self.number(condition)
+        if number is None and condition is not None and condition.data is not None and condition.data.size:
+            number = condition.data.min()
+            if number != condition.data.max():
+                return None
+        return None if number is None else sides[0 if number else 1]
 
 
 def _holds(value: Value | None, number: int, like: Value) -> bool:
