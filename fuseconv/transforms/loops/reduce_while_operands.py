@@ -114,7 +114,7 @@ def _alike(a: Op, b: Op) -> bool:
 
 
 def _merge_tests(loop: LoopForm) -> None:
-    """Replace two comparisons by one, m and n constant or the same: a < m and a < n -> a < min(m, n)."""
+    """Replace two comparisons of counters by the one that fails first: a < m and b < n, m - a <= n - b -> a < m."""
     result = loop.cond.outputs[0]
     if result.op is None or result.op.kind != "tf.LogicalAnd":
         return
@@ -122,13 +122,19 @@ def _merge_tests(loop: LoopForm) -> None:
     if any(test is None or test.kind != "tf.Less" for test in tests):
         return
     (a, m), (b, n) = (test.operands for test in tests)  # type: ignore[union-attr]
-    if a is not b or m is None or n is None:
+    starts = [0, 0] if a is b else [_start_of(loop, a), _start_of(loop, b)]
+    bounds = [0, 0] if m is n else [loop.known(m), loop.known(n)]
+    if None in starts or None in bounds:
         return
-    bounds = [loop.known(m), loop.known(n)]
-    if bounds[0] is not None and (bounds[0] == bounds[1] or not any(isinstance(bound, Sym) for bound in bounds)):
-        smaller = m if bounds[1] is None or bounds[0] == bounds[1] or bounds[0] < bounds[1] else n  # type: ignore[operator]
-        if bounds[1] is not None:
-            replace_uses(result, tests[0].result if smaller is m else tests[1].result)  # type: ignore[union-attr]
+    steps = [bound - start for bound, start in zip(bounds, starts)]  # type: ignore[operator]
+    more = steps[0] - steps[1]
+    if not isinstance(more, Sym):
+        replace_uses(result, tests[0 if more <= 0 else 1].result)  # type: ignore[union-attr]
+
+
+def _start_of(loop: LoopForm, counter: Value | None) -> int | None:
+    """Return what a counter, as the condition reads it, starts from; None of any other value."""
+    return next((start for i, start in loop.counters.items() if loop.cond.inputs[i] is counter), None)
 
 
 def _share_single_slots(loop: LoopForm, graph: Graph) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.loop_info import LoopForm
@@ -189,3 +191,43 @@ def test_what_is_read_is_carried() -> None:
       return %next, %g
     }
     """)
+
+
+@pytest.mark.parametrize(
+    ("starts", "bounds", "kept"),
+    [((0, 1), ("%n", "%n"), "%t"), ((2, 1), ("%n", "%n"), "%s"), ((0, 1), ("int32[] 9", "int32[] 9"), "%t"),
+     ((4, 1), ("int32[] 9", "int32[] 7"), "%s"), ((0, 1), ("%n", "int32[] 7"), "%u")],
+)  # fmt: skip
+def test_of_counters_from_different_numbers_the_one_that_ends_first_is_compared(
+    starts: tuple[int, int], bounds: tuple[str, str], kept: str
+) -> None:
+    loop = """
+    main {{
+      input %n: int32[]
+      input %x: float32[2]
+      %i: int32[]; %j: int32[]; %k: int32[]; %y: float32[2] = tf.While(int32[] {0}, int32[] {1}, %n, %x) \
+{{'cond': @cond, 'body': @body}}
+      return %i, %j, %k, %y
+    }}
+    cond {{
+      input %a: int32[]
+      input %b: int32[]
+      input %n: int32[]
+      input %x: float32[2]
+      %s: bool[] = tf.Less(%a, {2})
+      %t: bool[] = tf.Less(%b, {3})
+      %u: bool[] = tf.LogicalAnd(%s, %t)
+      return {4}
+    }}
+    body {{
+      input %a: int32[]
+      input %b: int32[]
+      input %n: int32[]
+      input %x: float32[2]
+      %c: int32[] = tf.AddV2(%a, int32[] 1)
+      %d: int32[] = tf.AddV2(%b, int32[] 1)
+      %z: float32[2] = tf.Tanh(%x)
+      return %c, %d, %n, %z
+    }}
+    """
+    check_pass("reduce-while-operands", loop.format(*starts, *bounds, "%u"), loop.format(*starts, *bounds, kept))
