@@ -224,6 +224,8 @@ def _order(tfl: Lowering, numbers: Value) -> Value:
 def _gather_dense(tfl: Lowering, indices: Value, dense: Value) -> Value:
     """Gather from a dense tensor that is broadcast along dimensions of size 1 and missing ones."""
     rank = len(shape_of(dense))
+    if not rank:
+        return dense
     last = tfl.sub(tfl.shape_(dense), 1)
     own = tfl.slice_(
         cast(tfl, indices, types.INT32), [0, static_dims(shape_of(indices)[1:], "the rank")[0] - rank], [-1, -1]
