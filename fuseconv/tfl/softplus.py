@@ -20,6 +20,11 @@ def softplus(tfl: Builder, x: Value) -> Value:
     return _corrected(tfl, below, tfl.logistic(x))
 
 
+def coarse_softplus(tfl: Builder, x: Value) -> Value:
+    """Return log(1 + exp(x)) of float32, off by 2e-7 where it is below 1, however small it is."""
+    return tfl.sub(tfl.relu(x), tfl.log(tfl.logistic(tfl.abs(x))))
+
+
 def softplus_of_negative(tfl: Builder, size: Value) -> Value:
     """Return log(1 + exp(-size)) of float32 that is not negative."""
     return _corrected(tfl, tfl.log(tfl.logistic(size)), tfl.logistic(tfl.neg(size)))
