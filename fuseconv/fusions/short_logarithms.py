@@ -56,6 +56,7 @@ def check_sum(m: Match) -> None:
 
 
 def rewrite_sum(tfl: Builder, m: Match) -> Value:
+    """softplus(x) or log1p(x), and a constant of 0.5 or more -> LOG(LOGISTIC(|x|)) or LOG(x + 1), and the constant."""
     made = tfl.log(tfl.add(m.count, 1.0)) if m.x is None else coarse_softplus(tfl, m.x)
     if m.rest is not None:
         return tfl.sub(m.c, made)
@@ -68,6 +69,7 @@ def check_integers(m: Match) -> None:
 
 
 def rewrite_integers(tfl: Builder, m: Match) -> Value:
+    """log1p of whole numbers -> LOG(n + 1)."""
     return tfl.log(tfl.add(m.cast.result, 1.0))
 
 
@@ -77,6 +79,7 @@ def draw_counts(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
 
 
 def rewrite_slope(tfl: Builder, m: Match) -> Value:
+    """log(2) - x - softplus(-2 * x), of a tanh's slope -> log(2) - |x| + LOG(LOGISTIC(2 * |x|))."""
     size = tfl.abs(m.x)
     return tfl.add(tfl.sub(np.float32(math.log(2)), size), tfl.log(tfl.logistic(tfl.mul(size, 2.0))))
 

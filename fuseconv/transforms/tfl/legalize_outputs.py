@@ -105,7 +105,8 @@ def _order_variables(loop: Op, functions: dict[str, Graph]) -> None:
             while at is not None and at not in order and (rings or not waits[at]):
                 order[at] = None
                 at = follows.get(at)
-                waits[at] -= 1
+                if at is not None:
+                    waits[at] -= 1
     for graph in (cond, body):
         graph.inputs = [graph.inputs[i] for i in order]
     body.outputs = [body.outputs[i] for i in order]

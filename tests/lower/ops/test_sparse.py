@@ -68,8 +68,9 @@ def test_dense_operands():
     def fn(i, v, dense, row):
         shape = tf.constant(SIZES)
         results = [raw.SparseTensorDenseAdd(a_indices=i, a_values=v, a_shape=shape, b=dense)]
+        operands = dense, row, dense[:, :1], row[1]
         for op in (raw.SparseDenseCwiseMul, raw.SparseDenseCwiseDiv, raw.SparseDenseCwiseAdd):
-            results += [op(sp_indices=i, sp_values=v, sp_shape=shape, dense=x) for x in (dense, row, dense[:, :1], row[1])]
+            results += [op(sp_indices=i, sp_values=v, sp_shape=shape, dense=x) for x in operands]
         return results
 
     rng = np.random.default_rng(0)

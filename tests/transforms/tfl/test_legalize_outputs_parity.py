@@ -22,8 +22,9 @@ def loop(*step: int, condition=None) -> Converted:
 
 @pytest.mark.parametrize(
     ("step", "copies"),
-    [((0,), 0), ((0, 1), 0), ((0, 1, 2), 0), ((2, 1), 1), ((2, 3, 1), 1), ((3, 1, 2), 1), ((1, 0, 2), 0), ((0, 0, 1), 0)],
-)
+    [((0,), 0), ((0, 1), 0), ((0, 1, 2), 0), ((2, 1), 1), ((2, 3, 1), 1), ((3, 1, 2), 1), ((1, 0, 2), 0),
+     ((0, 0, 1), 0)],
+)  # fmt: skip
 def test_shift_registers_take_no_copies_and_rings_one(step: tuple[int, ...], copies: int) -> None:
     converted = loop(*step)
     assert "WHILE" in converted.ops
