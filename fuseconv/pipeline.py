@@ -50,6 +50,7 @@ from fuseconv.transforms.tf.legalize_seeded_random import draws_from_variables, 
 from fuseconv.transforms.tf.legalize_variables import legalize_variables
 from fuseconv.transforms.tf.lower_tensor_lists import lower_tensor_lists
 from fuseconv.transforms.tf.propagate_splats import propagate_splats
+from fuseconv.transforms.tf.reject_vector_signs import reject_vector_signs
 from fuseconv.transforms.tf.rename_signature import rename_signature
 from fuseconv.transforms.tf.resolve_xla_reducers import resolve_xla_reducers
 from fuseconv.transforms.tf.set_input_shapes import set_input_shapes
@@ -193,7 +194,7 @@ CONVERT: Pipeline = (
     Stage("simplify", PREPARE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (
-        insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
+        insert_call_once, guard_branches, reject_vector_signs, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
         # What these add would hide what quantization looks for, which runs them itself.
         bypass_xnnpack.when(_stays_float), protect_shared_memory.when(_stays_float),
     )),

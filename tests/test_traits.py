@@ -47,7 +47,8 @@ LEFT = {
         quantize/precision.py:_HAND_ON quantize/precision.py:_ROUND quantize/precision.py:_AVERAGES
         quantize/precision.py:_SHARP quantize/loops.py:_ACCUMULATE load/keras/layers/operations.py:_EXACT
         quantize/raise_fake_quant.py:_REPLACED quantize/shifts.py:_HAND_ON
-        transforms/tf/decompose_optimizers.py:_UNIQUE""",
+        transforms/tf/decompose_optimizers.py:_UNIQUE transforms/tf/reject_vector_signs.py:_DECOMPOSITIONS
+        transforms/tf/reject_vector_signs.py:_DIAGONALS""",
     "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
         transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",

@@ -70,6 +70,8 @@ for _op in ("MatrixInverse", "Cholesky", "MatrixSquareRoot"):
 row("MatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("LogMatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("MatrixSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])
+for _fast in (False, True):
+    row("MatrixSolveLs", lambda b: [f(b, 4, 3), f(b, 4, 2), np.float64(0.1)], fast=_fast, name=str(_fast))
 row("BandedTriangularSolve", lambda b: [p(b, 2, 4), f(b, 4, 2)])
 row("MatrixTriangularSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])
 row("TridiagonalMatMul", lambda b: [f(b, 1, 4), f(b, 1, 4), f(b, 1, 4), f(b, 4, 3)])

@@ -44,7 +44,7 @@ _FAMILIES = {
         BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Dawsn Expint FresnelCos FresnelSin
         IgammaGradA NextAfter RandomGammaGrad Spence""",
     _LINEAR: """
-        BatchMatrixSolveLs CholeskyGrad MatrixExponential MatrixLogarithm MatrixSolveLs MatrixSquareRoot""",
+        BatchMatrixSolveLs CholeskyGrad MatrixExponential MatrixLogarithm MatrixSquareRoot""",
     _SPECTRAL: "BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Eig SelfAdjointEig",
     _STRINGS: """
         AsString DecodeBase64 DecodeCompressed DecodeRaw DecodePaddedRaw EncodeBase64 Fingerprint ReduceJoin

@@ -20,6 +20,8 @@ from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.builder import Builder
 
+_FACTORED = "the size of matrices that are factored"
+
 
 @lowers("MatrixInverse", "BatchMatrixInverse")
 @in_float32
@@ -153,10 +155,17 @@ def Qr(tfl, x, *, full_matrices=False):
     """One reflection a column, from left to right, that leaves nothing below the diagonal; then, from the last to the
     first, on the columns of the unit matrix. The signs are Eigen's: what comes on the diagonal has not the sign of what
     was there. Of columns that depend on others Q is as arbitrary as TensorFlow's."""
-    rows, columns = static_dims(shape_of(x)[-2:], "the size of matrices that are factored")
+    rows, columns = static_dims(shape_of(x)[-2:], _FACTORED)
+    kept = rows if full_matrices else min(rows, columns)
+    q, r = reflections(tfl, _flat(tfl, x), kept)
+    outer = shape_of(x)[:-2]
+    return [reshape(tfl, q, (*outer, rows, kept), x), reshape(tfl, r, (*outer, kept, columns), x)]
+
+
+def reflections(tfl: Lowering, matrix: Value, kept: int) -> tuple[Value, Value]:
+    """Return Q [batch, m, kept] and R [batch, kept, n] of matrices [batch, m, n]."""
+    rows, columns = static_dims(shape_of(matrix)[-2:], _FACTORED)
     steps = min(rows, columns)
-    kept = rows if full_matrices else steps
-    matrix = _flat(tfl, x)
     below = np.arange(rows)[:, None] > np.arange(columns)
 
     def eliminate(tfl: Builder, step: Value, left: Value, normals: Value) -> list[Value]:
@@ -172,9 +181,7 @@ def Qr(tfl, x, *, full_matrices=False):
     r, normals = tfl.repeat(steps, eliminate, [matrix, none])
     column = tfl.slice_(none, [0, 0, 0], [-1, -1, 1])
     q, _ = tfl.repeat(steps, restore, [tfl.add(column, np.eye(rows, kept, dtype=np.float32)), normals])
-    r = tfl.slice_(tfl.select_v2(tfl.const(below), _number(tfl, 0), r), [0, 0, 0], [-1, kept, -1])
-    outer = shape_of(x)[:-2]
-    return [reshape(tfl, q, (*outer, rows, kept), x), reshape(tfl, r, (*outer, kept, columns), x)]
+    return q, tfl.slice_(tfl.select_v2(tfl.const(below), _number(tfl, 0), r), [0, 0, 0], [-1, kept, -1])
 
 
 @lowers

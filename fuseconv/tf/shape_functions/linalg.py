@@ -216,6 +216,13 @@ def solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
     return (*(same_shape([left[:-2], right[:-2]]) or ()), same(_order(left), right[-2]), right[-1])
 
 
+@infers("MatrixSolveLs")
+def solve_least_squares(op: Op, matrix: Value, rhs: Value, l2_regularizer: Value) -> Shapes:
+    left, right = shape_of(matrix), shape_of(rhs)
+    same(left[-2], right[-2])
+    return (*(same_shape([left[:-2], right[:-2]]) or ()), left[-1], right[-1])
+
+
 def _order(matrix: Shape) -> Dim:
     """Return how many rows and columns a square matrix has. Raises Contradiction for any other."""
     rows, columns = matrix[-2:]
