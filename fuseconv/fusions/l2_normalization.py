@@ -1,12 +1,15 @@
 """x / max(norm(x), 1e-6) along the last dimension -> L2_NORMALIZATION.
 
-The kernel's smallest norm is 1e-6, which is `tf.math.l2_normalize`'s default of 1e-12 for the sum of squares.
+The kernel's smallest norm is 1e-6, which is `tf.math.l2_normalize`'s default of 1e-12 for the sum of squares. Keras 3
+bounds the reciprocal, of any norm: where the sum is bounded instead, RSQRT needs no care for 0.
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any
+
+import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
@@ -16,6 +19,8 @@ from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK
 
 _SMALLEST_NORM = 1e-6
+# The reciprocal of its square is a normal number of float32.
+_LARGEST_RECIPROCAL = 1e18
 
 
 @pattern
@@ -28,6 +33,12 @@ def bounded_square(tf: Any, x: Any, axes: Constant, smallest: Constant) -> Term:
 def bounded_norm(tf: Any, x: Any, axes: Constant, smallest: Constant) -> Term:
     norm = tf.Sqrt(tf.Sum(tf.Square(x) | tf.Mul(x, x), axes, keep_dims=True))
     return tf.RealDiv(x, tf.Maximum(norm, smallest, name="norm"))
+
+
+@pattern
+def bounded_reciprocal(tf: Any, x: Any, axes: Any, largest: Constant) -> Term:
+    squares = tf.Sum(tf.Square(x) | tf.Mul(x, x), axes, name="squares", shared=True)
+    return tf.Minimum(tf.Rsqrt(squares), largest)
 
 
 def check(m: Match) -> None:
@@ -52,4 +63,19 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     return tfl.l2_normalization(m.x)
 
 
-FUSIONS = [Fusion("l2_normalization", "L2_NORMALIZATION", (bounded_square, bounded_norm), rewrite, check)]
+def check_reciprocal(m: Match) -> None:
+    require_float32(m)
+    largest = m.largest.data
+    m.require(largest.size == 1 and 0 < float(largest.reshape(())) < _LARGEST_RECIPROCAL, "the bound has no square")
+
+
+def rewrite_reciprocal(tfl: Builder, m: Match) -> Value:
+    """min(1 / norm(x), c) -> RSQRT of the sum of squares that is at least 1 / c^2."""
+    smallest = np.float32(float(m.largest.data.reshape(())) ** -2)
+    return tfl.rsqrt(tfl.maximum(m.squares.result, smallest))
+
+
+FUSIONS = [
+    Fusion("l2_normalization", "L2_NORMALIZATION", (bounded_square, bounded_norm), rewrite, check),
+    Fusion("bounded_reciprocal_norm", "RSQRT", bounded_reciprocal, rewrite_reciprocal, check_reciprocal),
+]

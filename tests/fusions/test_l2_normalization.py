@@ -48,3 +48,17 @@ def test_without_a_bound_it_stays():
     converted = check(lambda x: x / tf.norm(x, axis=-1, keepdims=True), X, static=False)
     assert "L2_NORMALIZATION" not in converted.ops
     np.testing.assert_array_equal(converted.ops.count("DIV"), 1)
+
+
+@pytest.mark.parametrize("largest", [1e7, 1e12, 0.5])
+@pytest.mark.parametrize("axes", [[-1], [1], [1, 2]], ids=str)
+def test_a_bounded_reciprocal_of_the_norm(largest, axes):
+    def keras_form(x):
+        return x * tf.minimum(tf.math.rsqrt(tf.reduce_sum(tf.square(x), axes, keepdims=True)), largest)
+
+    check(keras_form, X, ops=["SQUARE", "SUM", "MAXIMUM", "RSQRT", "MUL"], inputs=small, static=False)
+
+
+def test_a_bounded_reciprocal_of_another_sum_stays():
+    converted = check(lambda x: tf.minimum(tf.math.rsqrt(tf.reduce_sum(tf.abs(x), -1)), 1e7), X, static=False)
+    assert "MAXIMUM" not in converted.ops
