@@ -13,10 +13,13 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.iota import counts_up
 from fuseconv.tf.operands import content_of
+from fuseconv.tf.terms import either_way, number_of, operand_of, shaped
 from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
 from fuseconv.transforms.tf.batch_gathers import batch_gather
+from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softplus
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
+from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
 
 # Attributes of a slice without shrunk or new dimensions.
 _OPEN = {"begin_mask", "end_mask"}
@@ -41,33 +44,33 @@ def simplify_stablehlo(module: Module) -> bool:
 
 def _maximum(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Drop the maximum with minus infinity, or of a variance with 0; another one with 0 is Relu."""
-    for x, bound in _either_way(op):
-        number = _scalar(bound)
+    for x, bound in either_way(op):
+        number = number_of(bound)
         if number is not None and x.shape is not None and x.shape == op.result.shape:
             # Squares of integers may wrap around below 0.
-            squares = x.dtype.is_float and _squared(_operand_of(x, "tf.Mean")) is not None
+            squares = x.dtype.is_float and _squared(operand_of(x, "tf.Mean")) is not None
             if np.isneginf(number) or (number == 0 and squares):
                 return [x]
             if number == 0 and x.dtype is types.FLOAT32:
-                return [_shaped(tf.Relu(x), op)]
+                return [shaped(tf.Relu(x), op)]
     return _place(op, tf)
 
 
 def _relu(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Drop Relu of a variance, which may have been named after the maximum with 0 was."""
     x = op.operands[0]
-    return None if x is None or not x.dtype.is_float or _squared(_operand_of(x, "tf.Mean")) is None else [x]
+    return None if x is None or not x.dtype.is_float or _squared(operand_of(x, "tf.Mean")) is None else [x]
 
 
 def _minimum(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Drop the minimum with infinity; that of Relu and 6 is Relu6."""
-    for x, bound in _either_way(op):
-        number = _scalar(bound)
+    for x, bound in either_way(op):
+        number = number_of(bound)
         if number is not None and x.shape is not None and x.shape == op.result.shape:
             if np.isposinf(number):
                 return [x]
             if number == 6 and x.op is not None and x.op.kind == "tf.Relu":
-                return [_shaped(tf.Relu6(x.op.operands[0]), op)]  # type: ignore[arg-type]
+                return [shaped(tf.Relu6(x.op.operands[0]), op)]  # type: ignore[arg-type]
     return None
 
 
@@ -75,12 +78,12 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name a logistic function, or a mean."""
     x, y = op.operands
     assert x is not None and y is not None
-    power = _one_more(y) if _scalar(x) == 1 and x.dtype.is_float else None
+    power = _one_more(y) if number_of(x) == 1 and x.dtype.is_float else None
     if power is not None and power.op is not None and power.op.kind == "tf.Exp":
-        negated = _operand_of(power.op.operands[0], "tf.Neg")
+        negated = operand_of(power.op.operands[0], "tf.Neg")
         if negated is not None and negated.shape is not None and negated.shape == op.result.shape:
-            return [_shaped(tf.Sigmoid(negated), op)]
-    count = _scalar(y)
+            return [shaped(tf.Sigmoid(negated), op)]
+    count = number_of(y)
     pool = average_pool(x, divisor=y.data) if y.data is not None else None
     if pool is not None:
         return [tf.add("AvgPool", [pool[0]], pool[1], x.dtype, op.result.shape)]
@@ -89,8 +92,8 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name a mean that is a sum times the inverse of its count, as canonicalization leaves it."""
-    for x, factor in _either_way(op):
-        number = _scalar(factor)
+    for x, factor in either_way(op):
+        number = number_of(factor)
         pool = average_pool(x, factor=factor.data) if factor.data is not None else None
         if pool is not None:
             return [tf.add("AvgPool", [pool[0]], pool[1], x.dtype, op.result.shape)]
@@ -124,8 +127,8 @@ def _variance(op: Op, tf: TfBuilder) -> list[Value] | None:
     if not op.result.dtype.is_float:
         return None  # the mean of integers is cut
     squares, mean = op.operands[0], _squared(op.operands[1])
-    x = _squared(_operand_of(squares, "tf.Mean"))
-    if x is None or mean is None or _operand_of(mean, "tf.Mean") is not x or squares is None or op.result.shape is None:
+    x = _squared(operand_of(squares, "tf.Mean"))
+    if x is None or mean is None or operand_of(mean, "tf.Mean") is not x or squares is None or op.result.shape is None:
         return None
     total, other = mean.op, squares.op
     assert total is not None and other is not None
@@ -146,56 +149,14 @@ def _is_centered(x: Value, mean: Value) -> bool:
     return any(reader.kind == "tf.Sub" and reader.operands[0] is x and reader.operands[1] in kept for reader in x.uses)
 
 
-def _elu_below_zero(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Name Expm1 of what is nowhere above 0: Expm1(SelectV2(x > 0, 0, x)) -> Elu(SelectV2(x > 0, 0, x)), of one op."""
-    x = op.operands[0]
-    if x is None or x.dtype is not types.FLOAT32 or not (_held_below_zero(x) or _clipped_at_zero(x)):
-        return None
-    return [_shaped(tf.Elu(x), op)]
-
-
 def _select(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Take 0, 1, 2, ... for what counts no element from the end; else name an exponential linear unit."""
     condition, _, counted = op.operands
     test = condition.op if condition is not None else None
     if test is not None and test.kind == "tf.Less" and test.operands[0] is counted is not None and counts_up(counted):
-        negative = _scalar(test.operands[1]) == 0 and op.result.shape == counted.shape  # type: ignore[arg-type]
+        negative = number_of(test.operands[1]) == 0 and op.result.shape == counted.shape  # type: ignore[arg-type]
         return [counted] if negative else None
-    return _elu(op, tf)
-
-
-def _elu(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Name an exponential linear unit: SelectV2(x > 0, x, Elu(SelectV2(x > 0, 0, x))) -> Elu(x)."""
-    condition, x, other = op.operands
-    below = _operand_of(other, "tf.Elu")
-    if x is None or below is None or op.result.shape != x.shape:
-        return None
-    held = _held_below_zero(below)
-    return [_shaped(tf.Elu(x), op)] if held is x and _above_zero(condition) is x else None
-
-
-def _held_below_zero(value: Value) -> Value | None:
-    """Return x of SelectV2(x > 0, 0, x)."""
-    op = value.op
-    if op is None or op.kind != "tf.SelectV2":
-        return None
-    condition, zero, x = op.operands
-    same = zero is not None and _scalar(zero) == 0 and x is not None and _above_zero(condition) is x
-    return x if same else None
-
-
-def _clipped_at_zero(value: Value) -> bool:
-    op = value.op
-    return op is not None and op.kind == "tf.Minimum" and any(_scalar(bound) == 0 for _, bound in _either_way(op))
-
-
-def _above_zero(value: Value | None) -> Value | None:
-    """Return x of x > 0."""
-    op = value.op if value is not None else None
-    if op is None or op.kind != "tf.Greater":
-        return None
-    x, zero = op.operands
-    return x if zero is not None and _scalar(zero) == 0 else None
+    return plain_choice(op, tf) or elu(op, tf) or softplus(op, tf)
 
 
 def _squared(value: Value | None) -> Value | None:
@@ -204,11 +165,6 @@ def _squared(value: Value | None) -> Value | None:
     if op is None or op.kind != "tf.Mul" or op.operands[0] is not op.operands[1]:
         return None
     return op.operands[0]
-
-
-def _operand_of(value: Value | None, kind: str) -> Value | None:
-    """Return the first operand of the op that makes a value, if it is of this kind."""
-    return value.op.operands[0] if value is not None and value.op is not None and value.op.kind == kind else None
 
 
 def _in_bounds(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -235,11 +191,11 @@ def _in_bounds(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _place(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Clamp an index, then count one from the end: clamp(i < 0 ? i + 9 : i, 0, 8) -> FloorMod(clamp(i, -9, 8), 9)."""
-    for inner, low in _either_way(op):
+    for inner, low in either_way(op):
         minimum = inner.op
-        if minimum is None or minimum.kind != "tf.Minimum" or _scalar(low) != 0:
+        if minimum is None or minimum.kind != "tf.Minimum" or number_of(low) != 0:
             continue
-        for index, high in _either_way(minimum):
+        for index, high in either_way(minimum):
             wrapped = _wrapped(index, low, high)
             if wrapped is not None and op.result.shape == wrapped[0].shape:
                 source, count = wrapped
@@ -258,9 +214,9 @@ def _wrapped(value: Value, low: Value, high: Value) -> tuple[Value, int] | None:
     test, add = (each.op if each is not None else None for each in (condition, moved))
     if test is None or add is None or index is None or test.kind != "tf.Less" or add.kind not in ADDS:
         return None
-    count = next((_scalar(n) for x, n in _either_way(add) if x is index), None)
-    negative = test.operands[0] is index and _scalar(test.operands[1]) == 0  # type: ignore[arg-type]
-    if count is None or count < 1 or _scalar(low) != 0 or _scalar(high) != count - 1:
+    count = next((number_of(n) for x, n in either_way(add) if x is index), None)
+    negative = test.operands[0] is index and number_of(test.operands[1]) == 0  # type: ignore[arg-type]
+    if count is None or count < 1 or number_of(low) != 0 or number_of(high) != count - 1:
         return None
     return (index, int(count)) if negative and value.shape == index.shape else None
 
@@ -384,33 +340,14 @@ def _one_more(value: Value) -> Value | None:
     """Return x of x + 1."""
     if value.op is None or value.op.kind not in ADDS:
         return None
-    return next((x for x, other in _either_way(value.op) if _scalar(other) == 1), None)
-
-
-def _either_way(op: Op) -> list[tuple[Value, Value]]:
-    x, y = op.operands
-    assert x is not None and y is not None
-    return [(x, y), (y, x)]
-
-
-def _scalar(value: Value) -> float | None:
-    """Return the number that a constant is; None if it is no constant of one element."""
-    if value.data is None or value.data.size != 1 or value.data.dtype.kind not in "fiu":
-        return None
-    return float(value.data.reshape(-1)[0])
-
-
-def _shaped(value: Value, op: Op) -> Value:
-    """Return a value that takes the place of an op's result, of the same shape."""
-    value.shape = op.result.shape
-    return value
+    return next((x for x, other in either_way(value.op) if number_of(other) == 1), None)
 
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
-    "tf.BroadcastTo": _filled, "tf.Expm1": _elu_below_zero, "tf.GatherNd": batch_gather, "tf.LogicalAnd": _in_bounds,
+    "tf.BroadcastTo": _filled, "tf.Expm1": elu_below_zero, "tf.GatherNd": batch_gather, "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
     "tf.StridedSlice": _slice, "tf.Sub": _variance,
     "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
-    **dict.fromkeys(RESHAPES, _element),
+    **dict.fromkeys(RESHAPES, _element), **dict.fromkeys(TESTS, test_of_boolean),
 }  # fmt: skip
