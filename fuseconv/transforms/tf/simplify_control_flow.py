@@ -61,32 +61,37 @@ def has_known_branch(module: Module) -> bool:
 def _nest_cases(graph: Graph, module: Module) -> None:
     """Nest the branches of a case: Case(i, f, g, h) -> If(i == 0, f, If(i == 1, g, h)).
 
-    An index out of range takes the last branch."""
+    An index out of range takes the last branch; one that is clamped, as JAX clamps it, is compared as it was before:
+    Case(clamp(i, 0, 2), f, g, h) -> If(i < 1, f, If(i < 2, g, h))."""
     for op in ops_of_kinds(graph, _CASES):
         branches: list[FuncRef] = op.attrs.pop("branches")
         op.set_kind(_CASES[op.kind])
         index = op.operands[0]
         assert index is not None
+        source = _unclamped(index, len(branches))
+        test = "Equal" if source is None else "Less"
+        index = source or index
+        op.set_operand(0, index)
         for reference in branches:
             # Both sides of a branch take the same operands.
             body = module.functions[reference.name]
             body.inputs.insert(0, Value(index.dtype, index.shape, "index"))
         last = branches.pop()
         for number in range(len(branches) - 1, 0, -1):
-            last = _side(op, number, branches[number], last, module)
+            last = _side(op, test, number, branches[number], last, module)
         made: list[Op] = []
-        condition = _is_number(TfBuilder(made, op), index, 0) if branches else constant(False, BOOL, op.name)
+        condition = _is_number(TfBuilder(made, op), test, index, 0) if branches else constant(False, BOOL, op.name)
         op.set_operands([condition, *op.operands])
         op.attrs |= {"then_branch": branches[0] if branches else last, "else_branch": last}
         place = graph.ops.index(op)
         graph.ops[place:place] = made
 
 
-def _side(case: Op, number: int, then: FuncRef, other: FuncRef, module: Module) -> FuncRef:
+def _side(case: Op, test: str, number: int, then: FuncRef, other: FuncRef, module: Module) -> FuncRef:
     """Return a function that takes a case's operands and runs `then` if the index is `number`, else `other`."""
     graph = Graph(f"{case.name}/branch{number}")
     inputs = [graph.add_input(v.dtype, v.shape, v.name) for v in case.operands if v is not None]
-    condition = _is_number(TfBuilder(graph.ops, case), inputs[0], number)
+    condition = _is_number(TfBuilder(graph.ops, case), test, inputs[0], number)
     attrs = {"then_branch": then, "else_branch": other}
     branch = Op(case.kind, [condition, *inputs], attrs, case.name, case.sources)
     for result in case.results:
@@ -96,8 +101,23 @@ def _side(case: Op, number: int, then: FuncRef, other: FuncRef, module: Module) 
     return add_function(module, graph)
 
 
-def _is_number(tf: TfBuilder, index: Value, number: int) -> Value:
-    return tf.Equal(index, constant(number, index.dtype), dtype=BOOL)
+def _is_number(tf: TfBuilder, test: str, index: Value, number: int) -> Value:
+    """Return whether an index is a number; with `Less`, of an index that is no smaller one, index < number + 1."""
+    bound = number + 1 if test == "Less" else number
+    return tf.add(test, [index, constant(bound, index.dtype)], {}, BOOL)
+
+
+def _unclamped(index: Value, count: int) -> Value | None:
+    """Return i of clamp(i, 0, count - 1): Minimum(Maximum(i, 0), count - 1); None of another index."""
+    for bound, kind in ((count - 1, "tf.Minimum"), (0, "tf.Maximum")):
+        op = index.op
+        if op is None or op.kind != kind:
+            return None
+        x, limit = op.operands
+        if x is None or limit is None or limit.rank != 0 or limit.data is None or limit.data != bound:
+            return None
+        index = x
+    return index
 
 
 def _convert_conditions_to_bool(graph: Graph, module: Module) -> None:

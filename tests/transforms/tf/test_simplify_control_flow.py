@@ -75,3 +75,18 @@ def test_a_branch_that_depends_on_the_input() -> None:
       return %y
     }
     """)
+
+
+def _case(*lines: str) -> str:
+    functions = [f"{name} {{\ninput %x: float32[2]\n%y: float32[2] = tf.{kind}(%x)\nreturn %y\n}}"
+                 for name, kind in (("neg", "Neg"), ("exp", "Exp"))]  # fmt: skip
+    main = ["main {", "input %i: int32[]", "input %x: float32[2]", "%low: int32[] = tf.Maximum(%i, int32[] 0)", *lines]
+    return "\n".join([*main, "return %z", "}", *functions])
+
+
+def test_a_case_compares_an_index_as_it_was_before_it_was_clamped() -> None:
+    held, case = "%held: int32[] = tf.Minimum(%low, int32[] {})", "%z: float32[2] = tf.Case(%held, %x)"
+    sides, branches = "{'branches': [@neg, @exp]}", "{'else_branch': @exp, 'then_branch': @neg}"
+    for bound, test in ((1, "tf.Less(%i, int32[] 1)"), (2, "tf.Equal(%held, int32[] 0)")):
+        after = _case(held.format(bound), f"%y: bool[*] = {test}", f"%z: float32[2] = tf.If(%y, %x) {branches}")
+        check_pass("simplify-control-flow", _case(held.format(bound), f"{case} {sides}"), after)
