@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Graph, Op, Value, replace_uses
-from fuseconv.tf.operands import content_of
+from fuseconv.ir.graph import Graph, Op, Value, detach, replace_uses
+from fuseconv.ir.rewriter import erase_ops
+from fuseconv.tf.operands import added_units, content_of
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
 from fuseconv.tf.traits import REDUCTIONS, RESHAPES
 
@@ -19,14 +20,17 @@ _ELEMENTWISE = frozenset(f"tf.{name}" for name in (*UNARY, *BINARY))
 def keep_dimensions(graph: Graph) -> bool:
     """Let reductions keep their dimensions where all reshapes behind them put these back; return whether any does."""
     seen: set[Op] = set()
-    changed = False
+    dead: list[Op] = []
     for op in graph.ops:
         if op.kind in REDUCTIONS and op not in seen and not op.attrs.get("keep_dims") and op.result.uses:
             shape = kept_shape(op)
             if shape is not None and op.result.shape is not None:
                 group = _Group(op.result.shape, shape, seen)
-                changed |= group.holds(op) and group.keep()
-    return changed
+                if group.holds(op):
+                    group.keep()
+                    dead += group.reshapes
+    _erase_chains(graph, dead)
+    return bool(dead)
 
 
 def kept_shape(op: Op) -> Shape | None:
@@ -48,7 +52,7 @@ class _Group:
     def __init__(self, shape: Shape, kept: Shape, seen: set[Op]) -> None:
         self.shape, self.kept, self.seen = shape, kept, seen
         self.ops: dict[Op, None] = {}
-        self.reshapes: list[Op] = []
+        self.reshapes: dict[Op, Value] = {}  # what puts the dimensions back, and of which value
 
     def holds(self, first: Op) -> bool:
         """Collect the ops; return whether reshapes are all that reads them."""
@@ -66,11 +70,23 @@ class _Group:
             if op.kind in _ELEMENTWISE:
                 pending += [value.op for value in op.operands if value is not None and value.op is not None]
             for reader in op.result.uses:
-                if reader.kind in RESHAPES and reader.operands[0] is op.result and reader.result.shape == self.kept:
-                    self.reshapes.append(reader)
-                else:
+                ends = self.ends(reader)
+                self.reshapes.update(dict.fromkeys(ends, op.result))
+                if not ends:
                     pending.append(reader)
         return bool(self.reshapes)
+
+    def ends(self, reader: Op) -> list[Op]:
+        """Return the reshapes that put the dimensions back: a reader, or those behind it if it puts some back; none if
+        anything else reads these."""
+        if reader.kind not in RESHAPES or reader.result.shape is None:
+            return []
+        if reader.result.shape == self.kept:
+            return [reader]
+        if len(reader.result.shape) >= len(self.kept) or not added_units(self.shape, reader.result.shape):
+            return []
+        behind = [self.ends(each) for each in reader.result.uses]
+        return [end for ends in behind for end in ends] if all(behind) else []
 
     def takes(self, op: Op) -> bool:
         """Return whether an op may make a value of the group."""
@@ -80,14 +96,26 @@ class _Group:
             return not op.attrs.get("keep_dims") and kept_shape(op) == self.kept
         return op.kind in _ELEMENTWISE and all(value is not None and _is_made(value) for value in op.operands)
 
-    def keep(self) -> bool:
+    def keep(self) -> None:
         for op in self.ops:
             if op.kind in REDUCTIONS:
                 op.attrs["keep_dims"] = True
             op.result.shape, op.result.content = self.kept, None
-        for reshape in dict.fromkeys(self.reshapes):
-            replace_uses(reshape.result, reshape.operands[0])  # type: ignore[arg-type]
-        return True
+        for reshape, value in self.reshapes.items():
+            replace_uses(reshape.result, value)
+
+
+def _erase_chains(graph: Graph, ends: list[Op]) -> None:
+    """Erase reshapes that nothing reads, and those before them: these tell of shapes that are gone."""
+    dead: set[Op] = set()
+    for end in ends:
+        op: Op | None = end
+        while op is not None and op.kind in RESHAPES and not op.result.uses and op not in dead:
+            before = op.operands[0]
+            detach(op)
+            dead.add(op)
+            op = before.op if before is not None else None
+    erase_ops(graph, dead)
 
 
 def _is_made(value: Value) -> bool:
