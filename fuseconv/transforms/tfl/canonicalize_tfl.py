@@ -193,10 +193,13 @@ def merge_transposes(op: Op, tfl: Builder) -> Value | None:
 
 @_rewrites("CONCATENATION")
 def single_concatenation(op: Op, tfl: Builder) -> Value | None:
-    """it joins a single value"""
-    if len(op.operands) > 1 or op.attrs.get("fused_activation_function"):
+    """it joins a single value, or empty ones besides"""
+    if op.attrs.get("fused_activation_function"):
         return None
-    return op.operands[0]
+    joined = [value for value in op.operands if value is None or value.shape is None or 0 not in value.shape]
+    if len(joined) > 1 and len(joined) < len(op.operands):
+        return tfl.typed_op(op.type, joined, [(op.result.dtype, op.result.shape)], dict(op.attrs))[0]
+    return joined[0] if len(joined) == 1 else None
 
 
 @_rewrites("CAST")

@@ -322,3 +322,17 @@ def test_a_reshape_and_a_sum_that_count() -> None:
       return %c
     }
     """)
+
+
+def test_empty_values_are_not_joined() -> None:
+    def main(*lines: str, result: str = "%y") -> str:
+        inputs = ["input %x: float32[n,2]", "input %z: float32[n,3]", "input %none: float32[n,0]"]
+        return "main {\n" + "\n".join([*inputs, *lines, f"return {result}"]) + "\n}"
+
+    negated = "%y: float32[n,2] = tfl.NEG({})"
+    check_pass("canonicalize-tfl",
+               main("%all: float32[n,2] = tfl.CONCATENATION(%x, %none) {'axis': 1}", negated.format("%all")),
+               main(negated.format("%x")))  # fmt: skip
+    joined = "%y: float32[n,5] = tfl.CONCATENATION({}) {{'axis': 1}}"
+    check_pass("canonicalize-tfl", main(joined.format("%x, %none, %z")), main(joined.format("%x, %z")))
+    check_pass("canonicalize-tfl", main("%y: float32[n,0] = tfl.CONCATENATION(%none, %none) {'axis': 1}"))
