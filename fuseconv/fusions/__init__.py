@@ -16,6 +16,6 @@ _NAMES = (
     "reassociate_constants", "combine_negation", "fold_padding", "dilated_conv", "fold_dense_reshape", "lerp",
     "fold_reductions", "affine_to_depthwise_conv", "concat_to_pad", "fold_cast_pairs", "attention_mask",
     "transpose_conv_to_depth_to_space", "transpose_into_matmul", "tile_to_concat", "fold_transposed_size",
-    "pool_into_stride", "fold_packed_sizes", "odml_norms", "odml_attention",
+    "pool_into_stride", "fold_packed_sizes", "mean_of_affine", "odml_norms", "odml_attention",
 )  # fmt: skip
 MODULES = tuple(importlib.import_module(f"{__name__}.{name}") for name in _NAMES)
