@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -228,7 +229,7 @@ class Attributes:
             return Other(f"tensor of the type {getattr(kind, 'name', kind)}")
         blob = cursor.part(cursor.varint())
         data, shape = blob.data[blob.at : blob.end], tuple(kind.sizes)
-        count = int(np.prod(shape, dtype=object))
+        count = math.prod(shape)
         if kind.dtype is types.BOOL:
             flat = _booleans(data, count)
         else:

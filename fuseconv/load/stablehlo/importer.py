@@ -12,6 +12,7 @@ from fuseconv.load.stablehlo.attributes import FunctionType, TensorType, UnreadE
 from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops import TABLE
+from fuseconv.load.stablehlo.ops.elementwise import BROADCASTING
 from fuseconv.load.stablehlo.ops.registry import takes
 from fuseconv.load.stablehlo.scope import RefusedError, Scope, symbolic, tensor_type
 from fuseconv.load.stablehlo.shape_facts import argument_shapes
@@ -124,11 +125,14 @@ class ModuleImporter:
         for op in region.ops[:-1]:
             self._import(scope, op)
         scope.graph.outputs = [scope.value(var) for var in region.returned]
+        scope.drop_unread_broadcasts()
         self._depth -= 1
 
     def _import(self, scope: Scope, op: Operation) -> None:
         scope.enter(op)
         operands = [scope.value(var) for var in op.operands]
+        if scope.spread and op.name in BROADCASTING:
+            operands = scope.bare(op, operands)
         importer = TABLE.get(op.name, _unknown)
         count = len(scope.out)
         if not takes(importer, len(operands)):

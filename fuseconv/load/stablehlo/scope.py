@@ -9,15 +9,19 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, fresh
-from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
+from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant, detach
 from fuseconv.ir.types import DType
 from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import Operation, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.traits import RESHAPES
 
 if TYPE_CHECKING:
     from fuseconv.load.stablehlo.importer import ModuleImporter
+
+
+_WHOLE = {int, bool}
 
 
 class RefusedError(ValueError):
@@ -33,7 +37,8 @@ def refuse_unless(condition: object, why: str) -> None:
 class Scope(TfBuilder):
     """A graph that is being built, and which values stand for the variables of a region.
 
-    outer: the scope around a region, whose constants it shares. functions: the functions of the module.
+    outer: the scope around a region, whose constants it shares. functions: the functions of the module. spread: what
+    values are broadcasts of.
     """
 
     def __init__(self, graph: Graph, functions: ModuleImporter, outer: Scope | None = None) -> None:
@@ -42,6 +47,7 @@ class Scope(TfBuilder):
         self.functions = functions
         self.outer = outer
         self.values: dict[Var, Value] = {}
+        self.spread: dict[Value, Value] = {}
         self.source: Operation | None = None
 
     def enter(self, op: Operation) -> None:
@@ -73,6 +79,34 @@ class Scope(TfBuilder):
                 value.shape = symbolic(kind)
             self.values[var] = value
 
+    def broadcast(self, x: Value, shape: Value | Sequence[int]) -> Value:
+        """Return BroadcastTo(x, shape)."""
+        made = self.BroadcastTo(x, shape)
+        inner = x.op.operands[0] if x.op is not None and x.op.kind in RESHAPES else None
+        if inner not in self.spread:  # a pass reaches through both
+            self.spread[made] = x
+        return made
+
+    def bare(self, op: Operation, operands: list[Value]) -> list[Value]:
+        """Return what an op that broadcasts by itself may read: what operands are broadcasts of, if another one has the
+        shape of the result."""
+        made = tensor_type(op.results[0]).shape
+        whole = [value for var, value in zip(op.operands, operands) if tensor_type(var).shape == made]
+        if all(value in self.spread for value in whole) or self.spread.keys().isdisjoint(whole):
+            return operands
+        for value in whole:
+            if value in self.spread and value.op is not None:
+                self.op.sources += value.op.sources
+        return [self.spread.get(value, value) for value in operands]
+
+    def drop_unread_broadcasts(self) -> None:
+        """Drop the broadcasts that all their readers do by themselves."""
+        dead = {value.op for value in self.spread if not value.uses}
+        if dead:
+            for op in dead:
+                detach(op)  # type: ignore[arg-type]
+            self.out[:] = [op for op in self.out if op not in dead]
+
     def const(self, data: Any, dtype: DType | None = None) -> Value:
         """Return a constant; numbers become int32 if no type is given."""
         if isinstance(data, np.ndarray):
@@ -103,6 +137,8 @@ def tensor_type(var: Var) -> TensorType:
 
 def symbolic(kind: TensorType) -> Shape:
     """Return the shape of a type, with a symbol for each size that is not known."""
+    if None not in kind.shape:
+        return kind.shape  # type: ignore[return-value]
     return tuple(fresh() if size is None else size for size in kind.shape)
 
 
@@ -110,7 +146,7 @@ def ints(value: Any) -> list[int]:
     """Return the numbers of an attribute that is an array or a list of them."""
     if isinstance(value, np.ndarray):
         value = value.reshape(-1).tolist()
-    if not isinstance(value, list) or not all(isinstance(number, int) for number in value):
+    if not isinstance(value, list) or not set(map(type, value)) <= _WHOLE:
         raise DamagedError("an attribute is no list of whole numbers")
     return value
 

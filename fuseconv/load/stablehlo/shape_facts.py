@@ -34,13 +34,16 @@ _NAME = re.compile(r"[A-Za-z_]\w{0,63}")
 def argument_shapes(function: Operation, functions: Mapping[str, Operation]) -> list[Shape | None]:
     """Return the shapes of a function's arguments: a symbol for each size that is not known, the same one for equal
     sizes. None for an argument that is no tensor. Raises DamagedError if an op is not made as its kind is."""
+    arguments = function.regions[0].arguments
+    if all(isinstance(var.type, TensorType) and var.type.is_static for var in arguments):
+        return [tuple(var.type.sizes) for var in arguments]
     try:
         facts = _Facts(function, functions)
         for op in function.regions[0].ops:
             facts.learn(op)
     except ILL_FITTING as error:
         raise DamagedError(f"what it says of the sizes of its arguments is ill-formed: {error!r}") from error
-    return [facts.shape(index, var) for index, var in enumerate(function.regions[0].arguments)]
+    return [facts.shape(index, var) for index, var in enumerate(arguments)]
 
 
 class _Facts:

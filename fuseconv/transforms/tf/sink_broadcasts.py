@@ -100,10 +100,21 @@ def _bare(op: Op, out: list[Op]) -> bool:
 
 
 def _source(value: Value | None) -> Value | None:
-    """Return what a value is a broadcast of; the value itself if it is none."""
-    while value is not None and value.op is not None and value.op.kind == _BROADCAST:
-        value = value.op.operands[0]
+    """Return what a value is a broadcast of, or a scalar that was broadcast and reshaped; the value itself if it is
+    none."""
+    while value is not None and value.op is not None:
+        source = value.op.operands[0] if value.op.kind == _BROADCAST else _spread_scalar(value.op)
+        if source is None:
+            break
+        value = source
     return _shrunk(value) if value is not None and value.is_const else value
+
+
+def _spread_scalar(op: Op) -> Value | None:
+    """Return x of Reshape(BroadcastTo(x)) if x is a scalar."""
+    inner = op.operands[0].op if op.kind in RESHAPES and op.operands[0] is not None else None
+    source = inner.operands[0] if inner is not None and inner.kind == _BROADCAST else None
+    return source if source is not None and source.shape == () else None
 
 
 def _shrunk(value: Value) -> Value:

@@ -72,7 +72,7 @@ class _Sinking:
         if op.kind in RESHAPES:
             self.see(op)
             return None
-        if not any(value in self.cores for value in op.operands):
+        if self.cores.keys().isdisjoint(op.operands):
             return None
         count = len(out)
         core = self.elementwise(op, TfBuilder(out, op))

@@ -56,7 +56,7 @@ class _Sinking:
         """Rewrite an op on values with cores: f(ExpandDims(x)) -> ExpandDims(f(x)). A reshape that adds dimensions of
         size 1 stays, and its result has a core from then on."""
         shape = op.result.shape
-        if op.kind not in RESHAPES and not any(value in self.cores for value in op.operands):
+        if op.kind not in RESHAPES and self.cores.keys().isdisjoint(op.operands):
             return None
         core = _RULES[op.kind](self, op, TfBuilder(out, op)) if shape is not None else None
         if core is None:

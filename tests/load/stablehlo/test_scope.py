@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from fuseconv.ir import types
+from fuseconv.ir.graph import Graph
 from fuseconv.load.stablehlo.attributes import OtherType, TensorType
-from fuseconv.load.stablehlo.bytecode import Var
+from fuseconv.load.stablehlo.bytecode import Operation, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
-from fuseconv.load.stablehlo.scope import RefusedError, axes, ints, static_shape, tensor_type, text
+from fuseconv.load.stablehlo.scope import RefusedError, Scope, axes, ints, static_shape, tensor_type, text
 
 
 def test_attributes_of_another_kind_are_damage() -> None:
@@ -29,3 +30,25 @@ def test_what_is_no_tensor_is_refused_by_name() -> None:
         tensor_type(Var(OtherType("token")))
     with pytest.raises(RefusedError, match="the shape of its operand is not known"):
         static_shape(Var(TensorType(types.FLOAT32, (2, None))))
+
+
+def test_ops_that_broadcast_by_themselves_read_what_was_broadcast() -> None:
+    two, four = (TensorType(types.FLOAT32, shape) for shape in ((3, 4), (4,)))
+    add = Operation("add", 1, [Var(two), Var(two)], [Var(two)], [], None, 0, {})  # type: ignore[arg-type]
+    scope = Scope(Graph("main"), None)  # type: ignore[arg-type]
+    x, y = (scope.graph.add_input(kind.dtype, kind.shape, "x") for kind in (two, four))
+    wide, other = scope.broadcast(y, [3, 4]), scope.broadcast(y, [3, 4])
+    assert scope.bare(add, [x, wide]) == [x, y]
+    assert scope.bare(add, [wide, x]) == [y, x]
+    assert scope.bare(add, [x, x]) == [x, x]
+    # One has to have the shape of the result.
+    assert scope.bare(add, [wide, other]) == [wide, other]
+    # What a pass reaches through as a whole stays.
+    again = scope.broadcast(scope.Reshape(other, [3, 4, 1]), [3, 4, 2])
+    assert again not in scope.spread
+    scope.graph.outputs = [wide, again]
+    scope.drop_unread_broadcasts()
+    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "BroadcastTo", "Reshape", "BroadcastTo"]
+    scope.graph.outputs = [again]
+    scope.drop_unread_broadcasts()
+    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "Reshape", "BroadcastTo"]

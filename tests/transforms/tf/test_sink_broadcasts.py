@@ -118,3 +118,22 @@ def test_another_reshape_is_not_reached_through() -> None:
       return %thin
     }
     """)
+
+
+def test_a_scalar_that_is_broadcast_and_reshaped_is_read_itself() -> None:
+    before = """
+    main {
+      input %x: float32[n,4]
+      input %s: float32[]
+      input %v: float32[1]
+      input %shape: int32[1]
+      %wide: float32[n] = tf.BroadcastTo(%s, %shape)
+      %column: float32[n,1] = tf.ExpandDims(%wide, int32[] 1)
+      %other: float32[n] = tf.BroadcastTo(%v, %shape)
+      %stays: float32[n,1] = tf.ExpandDims(%other, int32[] 1)
+      %z: float32[n,4] = tf.Mul(%x, %column)
+      %y: float32[n,4] = tf.Mul(%z, %stays)
+      return %y, %column
+    }
+    """
+    check_pass("sink-broadcasts", before, before.replace("tf.Mul(%x, %column)", "tf.Mul(%x, %s)"))

@@ -25,6 +25,8 @@ SAME = {
 # What has the same bits of signed numbers as of unsigned ones.
 _SIGNLESS = {"add", "multiply", "negate", "subtract"}
 _BINARY = {"add", "atan2", "maximum", "minimum", "multiply", "subtract"}
+# What broadcasts its operands by itself in `tf`; in StableHLO all have the shape of the result.
+BROADCASTING = _BINARY | {"and", "clamp", "compare", "divide", "or", "power", "remainder", "select", "xor"}
 _LOGICAL = {"and": "LogicalAnd", "or": "LogicalOr", "xor": "NotEqual", "not": "LogicalNot"}
 _BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor", "not": "Invert"}
 _BOOLEAN = {"add": "LogicalOr", "maximum": "LogicalOr", "multiply": "LogicalAnd", "minimum": "LogicalAnd"}

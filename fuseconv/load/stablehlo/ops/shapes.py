@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -61,7 +62,9 @@ def dynamic_iota(tf: Scope, op: Operation, shape: Value) -> Value:
 @imports
 def reshape(tf: Scope, op: Operation, x: Value) -> Value:
     shape = static_shape(op.results[0])
-    return x if tensor_type(op.operands[0]).shape == tuple(shape) else tf.Reshape(x, shape)
+    if tensor_type(op.operands[0]).shape == tuple(shape):
+        return x
+    return tf.Reshape(x, shape) if x.data is None else tf.const(x.data.reshape(shape), x.dtype)
 
 
 @imports
@@ -82,10 +85,10 @@ def broadcast_in_dim(tf: Scope, op: Operation, x: Value) -> Value:
     places = _places(op, kind.rank, len(shape))
     if kind.shape == tuple(shape) and places == sorted(places):
         return x
-    if kind.is_static and np.prod(kind.sizes, dtype=object) == np.prod(shape, dtype=object):
-        order = np.argsort(places).tolist()
-        return tf.Reshape(x if order == list(range(len(order))) else tf.Transpose(x, order), shape)
-    return tf.BroadcastTo(_spread(tf, x, places, len(shape), kind.shape), shape)
+    if kind.is_static and math.prod(kind.sizes) == math.prod(shape):
+        order = sorted(range(len(places)), key=places.__getitem__)
+        return tf.Reshape(x if places == sorted(places) else tf.Transpose(x, order), shape)
+    return tf.broadcast(_spread(tf, x, places, len(shape), kind.shape), shape)
 
 
 @imports
@@ -93,7 +96,7 @@ def dynamic_broadcast_in_dim(tf: Scope, op: Operation, x: Value, shape: Value) -
     kind = tensor_type(op.operands[0])
     rank = tensor_type(op.results[0]).rank
     spread = _spread(tf, narrowed(tf, x), _places(op, kind.rank, rank), rank, kind.shape)
-    return as_bits(tf, tf.BroadcastTo(spread, shape), x.dtype)
+    return as_bits(tf, tf.broadcast(spread, shape), x.dtype)
 
 
 @imports("broadcast")
@@ -213,8 +216,8 @@ def _spread(
     """Return x with its dimensions at these places of `rank`, and dimensions of size 1 between and behind them.
 
     shape: what is known of that of x."""
-    order = np.argsort(places).tolist()
-    if order != list(range(len(places))):
+    if list(places) != sorted(places):
+        order = sorted(range(len(places)), key=places.__getitem__)
         x = tf.Transpose(x, order)
         shape = [shape[axis] for axis in order]
     missing = [axis for axis in range(rank) if axis not in places]
