@@ -130,16 +130,19 @@ class ModuleImporter:
 
     def _import(self, scope: Scope, op: Operation) -> None:
         scope.enter(op)
-        operands = [scope.value(var) for var in op.operands]
+        given = operands = [scope.value(var) for var in op.operands]
         if scope.spread and op.name in BROADCASTING:
-            operands = scope.bare(op, operands)
+            operands = scope.bare(op, given)
         importer = TABLE.get(op.name, _unknown)
         count = len(scope.out)
         if not takes(importer, len(operands)):
             raise DamagedError(f"{scope.op.name} ({op.name}) has {len(operands)} operands")
         try:
             made = importer(scope, op, *operands)
-            scope.bind(op, [made] if isinstance(made, Value) else list(made))
+            values = [made] if isinstance(made, Value) else list(made)
+            scope.bind(op, values)
+            if scope.repeated:
+                scope.note_repeated(given, values)
         except RefusedError as error:
             for built in scope.out[count:]:
                 detach(built)

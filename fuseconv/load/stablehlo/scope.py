@@ -38,7 +38,7 @@ class Scope(TfBuilder):
     """A graph that is being built, and which values stand for the variables of a region.
 
     outer: the scope around a region, whose constants it shares. functions: the functions of the module. spread: what
-    values are broadcasts of.
+    values are broadcasts of. repeated: these, and what is made of nothing else.
     """
 
     def __init__(self, graph: Graph, functions: ModuleImporter, outer: Scope | None = None) -> None:
@@ -48,6 +48,7 @@ class Scope(TfBuilder):
         self.outer = outer
         self.values: dict[Var, Value] = {}
         self.spread: dict[Value, Value] = {}
+        self.repeated: set[Value] = set()
         self.source: Operation | None = None
 
     def enter(self, op: Operation) -> None:
@@ -82,10 +83,16 @@ class Scope(TfBuilder):
     def broadcast(self, x: Value, shape: Value | Sequence[int]) -> Value:
         """Return BroadcastTo(x, shape)."""
         made = self.BroadcastTo(x, shape)
-        inner = x.op.operands[0] if x.op is not None and x.op.kind in RESHAPES else None
-        if inner not in self.spread:  # a pass reaches through both
+        inner = x.op.operands[0] if x.op is not None and x.op.kind in RESHAPES else x
+        if inner not in self.repeated:  # a pass reaches through both
             self.spread[made] = x
+        self.repeated.add(made)
         return made
+
+    def note_repeated(self, operands: Sequence[Value], made: Sequence[Value]) -> None:
+        """Note that values are made of nothing but what is broadcast."""
+        if not self.repeated.isdisjoint(operands) and all(v.is_const or v in self.repeated for v in operands):
+            self.repeated.update(made)
 
     def bare(self, op: Operation, operands: list[Value]) -> list[Value]:
         """Return what an op that broadcasts by itself may read: what operands are broadcasts of, if another one has the

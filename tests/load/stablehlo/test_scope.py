@@ -44,11 +44,15 @@ def test_ops_that_broadcast_by_themselves_read_what_was_broadcast() -> None:
     # One has to have the shape of the result.
     assert scope.bare(add, [wide, other]) == [wide, other]
     # What a pass reaches through as a whole stays.
-    again = scope.broadcast(scope.Reshape(other, [3, 4, 1]), [3, 4, 2])
+    negated = scope.Neg(other)
+    scope.note_repeated([other], [negated])
+    scope.note_repeated([x, other], [x])
+    assert x not in scope.repeated
+    again = scope.broadcast(scope.Reshape(negated, [3, 4, 1]), [3, 4, 2])
     assert again not in scope.spread
     scope.graph.outputs = [wide, again]
     scope.drop_unread_broadcasts()
-    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "BroadcastTo", "Reshape", "BroadcastTo"]
+    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "BroadcastTo", "Neg", "Reshape", "BroadcastTo"]
     scope.graph.outputs = [again]
     scope.drop_unread_broadcasts()
-    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "Reshape", "BroadcastTo"]
+    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "Neg", "Reshape", "BroadcastTo"]
