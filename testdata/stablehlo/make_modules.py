@@ -72,6 +72,8 @@ def _elementwise() -> None:
     case("erf", lax.erf, x)
     case("gelu_exact", lambda a: jax.nn.gelu(a, approximate=False), x)
     case("gelu_tanh", jax.nn.gelu, x)
+    case("softplus", lambda a: jax.nn.softplus(4 * a), x)
+    case("mish_dynamic", jax.nn.mish, "b,5")
     for name in ("elu", "selu", "celu"):
         case(name, getattr(jax.nn, name), x)
     case("elu_dynamic", lambda a: jax.nn.elu(a, alpha=0.7), "b,5")
@@ -272,6 +274,12 @@ def _convolution() -> None:
     case("conv_dynamic", _conv((2, 2)), "b,7,6,4", w)
     case("conv_spread_dynamic", _conv((1, 1), ((3, 3), (2, 2)), lhs_dilation=(2, 2)), "b,7,6,4", w)
     case("conv_vmap", lambda a, w: jax.vmap(_conv(), in_axes=(0, None))(a, w), "3,2,5,4,4", w)
+    rng, whole = np.random.default_rng(3), {"preferred_element_type": jnp.int32}
+    small, weights = (rng.integers(-128, 128, shape, np.int8) for shape in ((2, 5, 4, 8), (3, 2, 8, 3)))
+    case("conv_int8", _conv((2, 1), **whole), small, weights)
+    case("conv_int8_constant", lambda a: _conv(**whole)(a, weights), small)
+    case("conv_uint8_row", _conv((2,), dimension_numbers=("NWC", "WIO", "NWC"), **whole),
+         rng.integers(0, 256, (2, 9, 4), np.uint8), rng.integers(0, 256, (3, 4, 5), np.uint8))
 
 
 def _pool(name: str, window: Any, strides: Any, padding: Any = "VALID", **options: Any) -> Callable[..., Any]:
@@ -360,6 +368,11 @@ def _decayed(state: Any, x: Any) -> Any:
 
 
 def _loops() -> None:
+    sides = jnp.sin, jnp.exp, lambda a: 2 * a
+    for index in (-1, 1, 7):
+        case(f"switch_{index}", lambda a, i: lax.switch(i, sides, a), "3,5", np.int32(index))
+    case("switch_vmap", jax.vmap(lambda a, i: lax.switch(i, sides, a)), "4,5", np.array([-1, 0, 1, 7], np.int32))
+    case("cond_vmap_dynamic", jax.vmap(lambda a: lax.cond(a.sum() > 0, jnp.sin, jnp.exp, a)), "b,5")
     case("fori", lambda a: lax.fori_loop(0, 5, lambda i, y: y * 0.9 + i, a), "3,4")
     case("while", lambda a: lax.while_loop(_is_small, lambda s: (s[0] * 2 + 1, s[1] + 1), (a * a, 0)), "3")
     case("scan", lambda a, w: lax.scan(partial(_step, w), jnp.zeros((2, 3)), a), "5,2,3", "3,3")

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fuseconv.ir import types
 from fuseconv.ir.graph import Value
+from fuseconv.ir.types import DType
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.ops.shapes import padded
 from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unless, static_shape, tensor_type
+
+# float32 counts to this without a gap.
+_LARGEST_FLOAT = 1 << 24
 
 
 @dataclass
@@ -50,9 +56,10 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
     input_order, kernel_order, output_order = _orders(op)
     made, kind = tensor_type(op.results[0]).dtype, tensor_type(op.operands[0])
     windows = _windows(op, kind.rank - 2, pads)
-    x, kernel = (value if value.dtype is made else tf.Cast(value, dtype=made) for value in (x, kernel))
     sizes = [kind.shape[axis] for axis in input_order]
     filter_sizes = [static_shape(op.operands[1], "the filter")[axis] for axis in kernel_order]
+    computed = types.FLOAT32 if _fits_float(made, x, kernel, kernel_order, filter_sizes) else made
+    x, kernel = (value if value.dtype is computed else tf.Cast(value, dtype=computed) for value in (x, kernel))
     x, kernel = _ordered(tf, x, input_order), _ordered(tf, kernel, kernel_order)
     if op.has("window_reversal"):
         turned = [axis for axis, turn in enumerate(np.asarray(op.attribute("window_reversal")).reshape(-1)) if turn]
@@ -69,7 +76,25 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
     y = _convolved(tf, x, kernel, windows, sizes, filter_sizes)
     if spatial == 1:
         y = tf.Squeeze(y, squeeze_dims=[1])
+    y = y if computed is made else tf.Cast(y, dtype=made)
     return _ordered(tf, y, np.argsort(output_order).tolist())
+
+
+def _fits_float(made: DType, x: Value, kernel: Value, kernel_order: list[int], filter_sizes: list[int]) -> bool:
+    """Return whether a convolution of integers is exact in float32, in which TFLite computes it: whether no sum, of
+    numbers as large as x can hold times weights, goes beyond what it counts to."""
+    if not all(dtype.is_integer for dtype in (made, x.dtype, kernel.dtype)):
+        return False
+    if kernel.data is None:
+        weights = _largest(kernel.dtype) * math.prod(filter_sizes[:-1])
+    else:
+        weights = int(np.abs(kernel.data.astype(np.float64)).sum(tuple(kernel_order[:-1])).max(initial=0))
+    return _largest(x.dtype) * weights <= min(_LARGEST_FLOAT, _largest(made) - 1)
+
+
+def _largest(dtype: DType) -> int:
+    limits = np.iinfo(dtype.numpy)
+    return max(-int(limits.min), int(limits.max))
 
 
 def _orders(op: Operation) -> tuple[list[int], list[int], list[int]]:
