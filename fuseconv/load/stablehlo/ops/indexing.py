@@ -10,10 +10,13 @@ import numpy as np
 from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.attributes import TensorType
-from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.bytecode import Operation, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unless, tensor_type
+
+# What makes zeros of zeros.
+_REPEATS = frozenset({"broadcast_in_dim", "convert", "dynamic_broadcast_in_dim", "reshape"})
 
 
 @dataclass
@@ -82,8 +85,8 @@ def _gather_numbers(op: Operation) -> Numbers:
 def _gathered(
     tf: Scope, op: Operation, x: Value, indices: Value, sizes: Sequence[int | None], all_sizes: Value | None = None
 ) -> Value:
-    """all_sizes: the sizes as a vector, where they are not all known: such slices have all of a dimension, or one
-    index says where they start."""
+    """all_sizes: the sizes as a vector, where they are not all known: such slices have all of a dimension, begin at its
+    first element, or one index says where they start."""
     numbers, kind, start = _gather_numbers(op), tensor_type(op.operands[0]), tensor_type(op.operands[1])
     if len(sizes) != kind.rank or len(numbers.window) != len(numbers.kept(kind.rank)):
         raise DamagedError("a gather has slices of another rank")
@@ -92,7 +95,9 @@ def _gathered(
     if not batch and not numbers.operand_batch:
         return _single(tf, x, where, numbers, kind, sizes, all_sizes)
     x, kind = _cut(tf, x, numbers, kind, sizes)
-    where, numbers = _moving_only(tf, where, numbers, start, kind, sizes)
+    first = _first_elements(op, numbers, sizes)
+    x = _up_to(tf, x, first, all_sizes)
+    where, numbers = _moving_only(tf, where, numbers, start, kind, sizes, first)
     indexed = [*numbers.operand_batch, *numbers.index_map]
     moving = [axis for axis in numbers.index_map if sizes[axis] != 1]
     refuse_unless(all(sizes[axis] is not None for axis in moving), "the size of a slice is not known")
@@ -108,13 +113,46 @@ def _gathered(
     return _placed(tf, made, dims, numbers, kind.rank, ones)
 
 
+def _first_elements(op: Operation, numbers: Numbers, sizes: Sequence[int | None]) -> list[int]:
+    """Return the dimensions of which slices have a number of elements that is not known, from the first one on: where
+    the program joins indices of zeros and others."""
+    made = op.operands[1].op
+    if made is None or made.name != "concatenate" or made.attribute("dimension") != numbers.index_vector:
+        return []
+    zero: list[bool] = []
+    for part in made.operands:
+        zero += [_is_zero(part)] * (tensor_type(part).shape[numbers.index_vector] or 0)
+    return [axis for axis, known in zip(numbers.index_map, zero) if known and sizes[axis] is None]
+
+
+def _is_zero(var: Var) -> bool:
+    """Return whether a program writes zeros: broadcast_in_dim(0)."""
+    while var.op is not None and var.op.name in _REPEATS:
+        var = var.op.operands[0]
+    value = var.op.attribute("value") if var.op is not None and var.op.name == "constant" else None
+    return isinstance(value, np.ndarray) and not value.any()
+
+
+def _up_to(tf: Scope, x: Value, dims: Sequence[int], sizes: Value | None) -> Value:
+    """Return the first elements of x along dimensions, of these sizes."""
+    for axis in dims:
+        assert sizes is not None
+        size = tf.StridedSlice(sizes, [axis], [axis + 1], [1])
+        begins, ends = tf.const([0] * axis + [0]), tf.ConcatV2(tf.const([0] * axis), tf.as_int32(size), 0)
+        masks = {"begin_mask": (1 << axis + 1) - 1, "end_mask": (1 << axis) - 1}
+        x = tf.StridedSlice(x, begins, ends, tf.const([1] * (axis + 1)), **masks)
+    return x
+
+
 def _moving_only(
-    tf: Scope, where: Value, numbers: Numbers, start: TensorType, kind: TensorType, sizes: Sequence[int | None]
-) -> tuple[Value, Numbers]:
-    """Return indices without the numbers for dimensions of which each slice has all: these are clamped to 0."""
+    tf: Scope, where: Value, numbers: Numbers, start: TensorType, kind: TensorType, sizes: Sequence[int | None],
+    first: Sequence[int],
+) -> tuple[Value, Numbers]:  # fmt: skip
+    """Return indices without the numbers for dimensions of which each slice has all, which are clamped to 0, or the
+    first elements."""
     kept = [
         place for place, axis in enumerate(numbers.index_map)
-        if axis in numbers.left_out or sizes[axis] is None or sizes[axis] != kind.shape[axis]
+        if axis in numbers.left_out or (axis not in first and (sizes[axis] is None or sizes[axis] != kind.shape[axis]))
     ]  # fmt: skip
     if len(kept) in (0, len(numbers.index_map)):
         return where, numbers
