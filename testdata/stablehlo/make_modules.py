@@ -187,8 +187,9 @@ def _indexing() -> None:
     for name, less in (("frames_dynamic", 0), ("frames_less_dynamic", 1)):
         case(name, lambda a, i, less=less: jax.vmap(
             lambda start: lax.dynamic_slice(a, (0, start), (a.shape[0] - less, 3)))(i), "b,9", starts)  # fmt: skip
+    even = np.arange(0, 6, 2)
     case("frames_known_dynamic", lambda a: jax.vmap(
-        lambda start: lax.dynamic_slice(a, (0, start, 0), (a.shape[0], 3, 2)))(np.arange(0, 6, 2)), "b,9,2")  # fmt: skip
+        lambda start: lax.dynamic_slice(a, (0, start, 0), (a.shape[0], 3, 2)))(even), "b,9,2")  # fmt: skip
     table, rows = "6,4", np.array([[5, 0, 2], [3, 3, 1]], np.int32)
     case("take", lambda a, i: a[i], table, rows)
     case("take_columns", lambda a, i: a[:, i], table, np.array([3, 0], np.int32))
