@@ -141,8 +141,8 @@ class ModuleImporter:
             made = importer(scope, op, *operands)
             values = [made] if isinstance(made, Value) else list(made)
             scope.bind(op, values)
-            if scope.repeated:
-                scope.note_repeated(given, values)
+            if given:
+                scope.note_narrow(given, values)
         except RefusedError as error:
             for built in scope.out[count:]:
                 detach(built)

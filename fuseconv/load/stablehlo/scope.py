@@ -38,7 +38,8 @@ class Scope(TfBuilder):
     """A graph that is being built, and which values stand for the variables of a region.
 
     outer: the scope around a region, whose constants it shares. functions: the functions of the module. spread: what
-    values are broadcasts of. repeated: these, and what is made of nothing else.
+    values are broadcasts of. narrow: these, and what is made of nothing but
+    these and constants; repeated: those of them that are not made of constants alone.
     """
 
     def __init__(self, graph: Graph, functions: ModuleImporter, outer: Scope | None = None) -> None:
@@ -48,6 +49,7 @@ class Scope(TfBuilder):
         self.outer = outer
         self.values: dict[Var, Value] = {}
         self.spread: dict[Value, Value] = {}
+        self.narrow: set[Value] = set()
         self.repeated: set[Value] = set()
         self.source: Operation | None = None
 
@@ -87,19 +89,22 @@ class Scope(TfBuilder):
         if inner not in self.repeated:  # a pass reaches through both
             self.spread[made] = x
         self.repeated.add(made)
+        self.narrow.add(made)
         return made
 
-    def note_repeated(self, operands: Sequence[Value], made: Sequence[Value]) -> None:
-        """Note that values are made of nothing but what is broadcast."""
-        if not self.repeated.isdisjoint(operands) and all(v.is_const or v in self.repeated for v in operands):
-            self.repeated.update(made)
+    def note_narrow(self, operands: Sequence[Value], made: Sequence[Value]) -> None:
+        """Note that values are made of nothing but constants and what is broadcast."""
+        if all(value.is_const or value in self.narrow for value in operands):
+            self.narrow.update(made)
+            if not self.repeated.isdisjoint(operands):
+                self.repeated.update(made)
 
     def bare(self, op: Operation, operands: list[Value]) -> list[Value]:
         """Return what an op that broadcasts by itself may read: what operands are broadcasts of, if another one has the
-        shape of the result."""
+        shape of the result, and none that it might be without: of broadcasts, a pass broadcasts the result."""
         made = tensor_type(op.results[0]).shape
         whole = [value for var, value in zip(op.operands, operands) if tensor_type(var).shape == made]
-        if all(value in self.spread for value in whole) or self.spread.keys().isdisjoint(whole):
+        if all(v.is_const or v in self.narrow for v in whole) or self.spread.keys().isdisjoint(whole):
             return operands
         for value in whole:
             if value in self.spread and value.op is not None:

@@ -41,18 +41,23 @@ def test_ops_that_broadcast_by_themselves_read_what_was_broadcast() -> None:
     assert scope.bare(add, [x, wide]) == [x, y]
     assert scope.bare(add, [wide, x]) == [y, x]
     assert scope.bare(add, [x, x]) == [x, x]
-    # One has to have the shape of the result.
+    # One has to have the shape of the result, and not to be without it as well.
+    zeros = scope.const(np.zeros((3, 4), np.float32))
+    made = scope.Neg(zeros)
+    scope.note_narrow([zeros], [made])
+    for narrow in (zeros, made):
+        assert scope.bare(add, [narrow, wide]) == [narrow, wide]
     assert scope.bare(add, [wide, other]) == [wide, other]
     # What a pass reaches through as a whole stays.
     negated = scope.Neg(other)
-    scope.note_repeated([other], [negated])
-    scope.note_repeated([x, other], [x])
-    assert x not in scope.repeated
+    scope.note_narrow([other], [negated])
+    scope.note_narrow([x, other], [x])
+    assert x not in scope.narrow and made not in scope.repeated
     again = scope.broadcast(scope.Reshape(negated, [3, 4, 1]), [3, 4, 2])
     assert again not in scope.spread
     scope.graph.outputs = [wide, again]
     scope.drop_unread_broadcasts()
-    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "BroadcastTo", "Neg", "Reshape", "BroadcastTo"]
+    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "BroadcastTo", "Neg", "Neg", "Reshape", "BroadcastTo"]
     scope.graph.outputs = [again]
     scope.drop_unread_broadcasts()
-    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "Neg", "Reshape", "BroadcastTo"]
+    assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "Neg", "Neg", "Reshape", "BroadcastTo"]
