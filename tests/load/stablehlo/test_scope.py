@@ -36,7 +36,7 @@ def test_ops_that_broadcast_by_themselves_read_what_was_broadcast() -> None:
     two, four = (TensorType(types.FLOAT32, shape) for shape in ((3, 4), (4,)))
     add = Operation("add", 1, [Var(two), Var(two)], [Var(two)], [], None, 0, {})  # type: ignore[arg-type]
     scope = Scope(Graph("main"), None)  # type: ignore[arg-type]
-    x, y = (scope.graph.add_input(kind.dtype, kind.shape, "x") for kind in (two, four))
+    x, y = (scope.graph.add_input(kind.dtype, tuple(kind.sizes), "x") for kind in (two, four))
     wide, other = scope.broadcast(y, [3, 4]), scope.broadcast(y, [3, 4])
     assert scope.bare(add, [x, wide]) == [x, y]
     assert scope.bare(add, [wide, x]) == [y, x]
