@@ -162,6 +162,8 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "LiteRT refuses GATHER: an index beyond the rows of a constant"),
     ("node/DynamicPartition/20261124002391", 0x5ba4144f,
      "LiteRT refuses RESHAPE: one partition for two rows"),
+    ("sections/stablehlo/elementwise/select.mlirbc/20261124004756", 0xe7a1caea,
+     "LiteRT refuses SELECT_V2: a choice by floats"),
 )  # fmt: skip
 
 

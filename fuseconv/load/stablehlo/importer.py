@@ -11,6 +11,7 @@ from fuseconv.load.stablehlo import bytecode
 from fuseconv.load.stablehlo.attributes import FunctionType, TensorType, UnreadError
 from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.op_types import refuse_ill_typed
 from fuseconv.load.stablehlo.ops import TABLE
 from fuseconv.load.stablehlo.ops.elementwise import BROADCASTING
 from fuseconv.load.stablehlo.ops.registry import takes
@@ -32,6 +33,8 @@ class ModuleImporter:
     def __init__(self, data: bytes, name: str, taken: Collection[str] = ()) -> None:
         self.name = name
         self.module = bytecode.read_bytecode(data, name)
+        with bytecode.told(name):
+            refuse_ill_typed(self.module)
         self.graphs: dict[str, Graph] = {}
         self._taken = set(taken)
         self._by_name: dict[str, Graph] = {}

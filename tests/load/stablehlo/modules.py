@@ -6,12 +6,17 @@ import functools
 import io
 import tarfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 import fuseconv
+from fuseconv.ir.types import BY_NAME
+from fuseconv.load.stablehlo.attributes import TensorType
+from fuseconv.load.stablehlo.bytecode import Module, Operation, Region, Var
 from fuseconv.runners import TFLiteFile
 from fuseconv.testing import assert_close
 from tests.fast import ROOT
@@ -65,3 +70,36 @@ def check_case(name: str, folder: Path, atol: float = 1e-5, **options: Any) -> C
             assert actual.shape == expected.shape and actual.dtype == expected.dtype
             assert_close(actual, expected, atol)
     return Counter(op.type for op in conversion.report.emitted)
+
+
+def walk(op: Operation) -> Iterator[Operation]:
+    """Yield the ops inside an op, with those of their regions."""
+    for region in op.regions:
+        for inner in region.ops:
+            yield inner
+            yield from walk(inner)
+
+
+def tensor(text: str) -> TensorType:
+    """Return the type that is written as `described` writes it: "float32[2,?]"."""
+    name, _, sizes = text.removesuffix("]").partition("[")
+    return TensorType(BY_NAME[name], tuple(None if size == "?" else int(size) for size in sizes.split(",") if size))
+
+
+def operation(text: str, regions: Sequence[Region] = (), **attributes: Any) -> Operation:
+    """Return an op that is written as "add float32[2] float32[2] -> float32[2]"."""
+    left, _, right = text.partition(" ->")
+    name, *takes = left.split()
+    held = list(attributes.values())
+    module = SimpleNamespace(attributes=SimpleNamespace(attribute=lambda index: held[index]), functions={})
+    first, second = ([Var(tensor(word)) for word in words] for words in (takes, right.split()))
+    op = Operation(name, 1, first, second, list(regions), cast(Module, module), 0, dict(zip(attributes, range(len(held)))))
+    held.append("")
+    op.location = len(held) - 1
+    return op
+
+
+def region(text: str) -> Region:
+    """Return a region that is written as what it takes and makes: "float32[] -> bool[]"."""
+    end = operation(f"return {text.partition('->')[2]} ->")
+    return Region(operation(f"block {text.partition('->')[0]} ->").operands, [end])

@@ -12,6 +12,7 @@ from fuseconv.ir.graph import FuncRef, Value, copy_graph
 from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import TABLE, imports, takes
+from fuseconv.load.stablehlo.ops.sorting import hold_top
 from fuseconv.load.stablehlo.scope import Scope, refuse_unless, tensor_type, text
 
 # Functions that JAX names "chlo.<name>", beside what they are made of.
@@ -87,6 +88,7 @@ def composite(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
     if known is not None and len(operands) == 1 and operands[0].dtype is types.FLOAT32:
         return [tf.add(known, operands, {}, operands[0].dtype)]
     if name == f"{_CHLO}top_k" and attrs.get("largest", True) and isinstance(attrs.get("k"), int):
+        hold_top(op, attrs["k"])
         values, indices = operands[0], Value(types.INT32, None)
         return tf.many("TopKV2", [values, tf.const(attrs["k"])], {}, [values, indices])
     body = tf.functions.graph(text(op.attribute("decomposition")))

@@ -53,9 +53,9 @@ def dynamic_conv(tf: Scope, op: Operation, x: Value, kernel: Value, padding: Val
 
 
 def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[int]) -> Value:
-    input_order, kernel_order, output_order = _orders(op)
+    input_order, kernel_order, output_order = conv_orders(op)
     made, kind = tensor_type(op.results[0]).dtype, tensor_type(op.operands[0])
-    windows = _windows(op, kind.rank - 2, pads)
+    windows = conv_windows(op, kind.rank - 2, pads)
     sizes = [kind.shape[axis] for axis in input_order]
     filter_sizes = [static_shape(op.operands[1], "the filter")[axis] for axis in kernel_order]
     computed = types.FLOAT32 if _fits_float(made, x, kernel, kernel_order, filter_sizes) else made
@@ -97,7 +97,7 @@ def _largest(dtype: DType) -> int:
     return max(-int(limits.min), int(limits.max))
 
 
-def _orders(op: Operation) -> tuple[list[int], list[int], list[int]]:
+def conv_orders(op: Operation) -> tuple[list[int], list[int], list[int]]:
     """Return the dimensions of input, kernel and output in the order of Conv2D: spatial ones before the channels."""
     found = []
     for side, first, last, var in (
@@ -114,7 +114,7 @@ def _orders(op: Operation) -> tuple[list[int], list[int], list[int]]:
     return found[0], found[1], found[2]
 
 
-def _windows(op: Operation, spatial: int, pads: list[int]) -> Windows:
+def conv_windows(op: Operation, spatial: int, pads: list[int]) -> Windows:
     strides, spread, dilations = (ints(op.attribute(name)) for name in (
         "window_strides", "lhs_dilation", "rhs_dilation",
     ))  # fmt: skip

@@ -12,6 +12,7 @@ from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.linear_algebra import Triangle, root, solved, triangular_factors
 from fuseconv.load.stablehlo.ops.reductions import counts
 from fuseconv.load.stablehlo.ops.registry import imports, takes
+from fuseconv.load.stablehlo.ops.sorting import hold_top
 from fuseconv.load.stablehlo.ops.windows import dynamic_windows
 from fuseconv.load.stablehlo.scalar_function import sort_keys
 from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, static_shape, tensor_type, text
@@ -24,6 +25,12 @@ _FUNCTIONS = {
     "mhlo.acos": "Acos", "mhlo.acosh": "Acosh", "mhlo.asin": "Asin", "mhlo.asinh": "Asinh", "mhlo.atan": "Atan",
     "mhlo.atanh": "Atanh", "mhlo.cosh": "Cosh", "mhlo.erf": "Erf", "mhlo.sinh": "Sinh", "mhlo.tan": "Tan",
 }  # fmt: skip
+# Calls whose first result is of the type of this operand.
+OF_OPERAND = {
+    **dict.fromkeys((*_FORWARDED, *_FUNCTIONS), 0),
+    **dict.fromkeys(("lapack_dgetrf_ffi", "lapack_dpotrf_ffi", "lapack_sgetrf_ffi", "lapack_spotrf_ffi"), 0),
+    **dict.fromkeys(("lapack_dtrsm_ffi", "lapack_strsm_ffi"), 1),
+}
 _CONFIG = "mhlo.backend_config"
 _SHAPE_OPERANDS = "indices_of_shape_operands"
 _DYNAMIC_WINDOWS = "stablehlo.dynamic_reduce_window"
@@ -90,6 +97,7 @@ def _nearly_top(
     refuse_unless(keys is not None and len(keys) == 1 and keys[0].operand == 0, "it compares not only the numbers")
     plain = axis == rank - 1 and isinstance(count, int) and config.get("aggregate_to_topk") is True
     refuse_unless(plain, "what is approximate is not the top of each row")
+    hold_top(op, count)  # type: ignore[arg-type]
     refuse_unless(counts(op.operands[1], rank - 1), "what it orders beside numbers are not their places")
     least = not keys[0].descending  # type: ignore[index]
     like = [Value(x.dtype, None), Value(types.INT32, None)]

@@ -8,6 +8,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, refuse_unless
 
@@ -18,4 +19,6 @@ def collective(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
     groups = op.attribute("replica_groups")
     alone = isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.shape[1] == 1
     refuse_unless(alone, "its devices exchange numbers, and TFLite runs on one")
+    if [var.type for var in op.operands] != [var.type for var in op.results]:
+        raise DamagedError("what one device makes alone is not what it had")
     return [tf.Identity(x) for x in operands]

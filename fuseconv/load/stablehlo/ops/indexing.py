@@ -63,7 +63,7 @@ def gather(tf: Scope, op: Operation, x: Value, indices: Value) -> Value:
 def dynamic_gather(tf: Scope, op: Operation, x: Value, indices: Value, sizes: Value) -> Value:
     """gather, with sizes of slices that are operands: they are sizes of x, or constants."""
     kind, made = tensor_type(op.operands[0]), tensor_type(op.results[0])
-    numbers = _gather_numbers(op)
+    numbers = gather_numbers(op)
     known: list[int | None] = [None] * kind.rank
     for axis, place in zip(numbers.kept(kind.rank), numbers.window):
         known[axis] = made.shape[place]
@@ -74,7 +74,7 @@ def dynamic_gather(tf: Scope, op: Operation, x: Value, indices: Value, sizes: Va
     return _gathered(tf, op, x, indices, known, sizes)
 
 
-def _gather_numbers(op: Operation) -> Numbers:
+def gather_numbers(op: Operation) -> Numbers:
     names = (
         "offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims",
         "start_indices_batching_dims",
@@ -87,7 +87,7 @@ def _gathered(
 ) -> Value:
     """all_sizes: the sizes as a vector, where they are not all known: such slices have all of a dimension, begin at its
     first element, or one index says where they start."""
-    numbers, kind, start = _gather_numbers(op), tensor_type(op.operands[0]), tensor_type(op.operands[1])
+    numbers, kind, start = gather_numbers(op), tensor_type(op.operands[0]), tensor_type(op.operands[1])
     if len(sizes) != kind.rank or len(numbers.window) != len(numbers.kept(kind.rank)):
         raise DamagedError("a gather has slices of another rank")
     where = index_last(tf, indices, numbers, start)

@@ -106,9 +106,13 @@ def _kind(op: Operation) -> str:
     return _SCATTERS[kinds[0]]
 
 
+def scatter_numbers(op: Operation, x: TensorType, indices: TensorType) -> Numbers:
+    return Numbers.of(op, _NAMES, x.rank, indices.rank)
+
+
 def _layout(op: Operation) -> _Layout:
     kind, start, update = (tensor_type(var) for var in op.operands)
-    numbers = Numbers.of(op, _NAMES, kind.rank, start.rank)
+    numbers = scatter_numbers(op, kind, start)
     kept = numbers.kept(kind.rank)
     if len(kept) != len(numbers.window) or any(place >= update.rank for place in numbers.window):
         raise DamagedError("a scatter has windows of another rank")

@@ -29,9 +29,9 @@ def constant_value(tf: Scope, op: Operation) -> Value:
     data, kind = op.attribute("value"), tensor_type(op.results[0])
     if not isinstance(data, np.ndarray):
         raise DamagedError(f"a constant has no elements, but {getattr(data, 'name', data)}")
-    if data.shape != kind.shape:
-        raise DamagedError("a constant has another shape than its type says")
-    return tf.const(data.astype(kind.dtype.numpy, copy=False), kind.dtype)
+    if (data.shape, data.dtype) != (kind.shape, kind.dtype.numpy):
+        raise DamagedError("a constant is of another shape or type than its result")
+    return tf.const(data, kind.dtype)
 
 
 @imports

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scalar_function import sort_keys
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type
@@ -30,6 +31,14 @@ def sort(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
         step = _sorted(tf, by, key.descending)[1]
         places = step if places is None else _taken(tf, places, step, rank)
     return [_back(tf, _taken(tf, row, places, rank), order) for row in rows]  # type: ignore[arg-type]
+
+
+def hold_top(op: Operation, count: int) -> None:
+    """Raise DamagedError if an op does not make so many of the last dimension of its operand."""
+    of, made = (tensor_type(vars[0]).shape if vars else () for vars in (op.operands, op.results))
+    size = of[-1] if of else 0
+    if len(of) != len(made) or not 0 <= count <= (count if size is None else size) or made[-1] not in (count, None):
+        raise DamagedError(f"the top {count} of {size} elements are not {list(made)[-1:]}")
 
 
 def _sorted(tf: Scope, x: Value, descending: bool) -> Sequence[Value]:
