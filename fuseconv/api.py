@@ -273,13 +273,15 @@ def _quantize_file(
     options.check()
     if options.quantize is None:
         raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
-    budget = options.budget(size_on_disk(Path(file)))
+    size = size_on_disk(Path(file))
+    budget = options.budget(size)
     report = Report(os.fspath(file), **_for_micro(options, out))
     target = None if out is None else resolve(out, file, "--output")
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
     settings = {"fusions": fusions, "explain": False, "target": None, "outlined": (), **options.pass_options()}
     context = Context(Module(), report, settings)
+    context.calibration.size = size
     manager = _manager(context, options, progress)
     with limited(budget), _reporting(context):
         with manager.stage("load"):

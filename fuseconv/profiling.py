@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.child import seconds_to_run, survive
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import read_file
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
@@ -155,9 +156,15 @@ def inputs_of(file: TFLiteFile, data: Arrays | None = None, batch_size: int = 1,
 
 
 class Timer:
-    """A file in an interpreter, ready to be run on these arrays again and again."""
+    """A file in an interpreter, ready to be run on these arrays again and again; it is tried in a child process."""
 
     def __init__(self, data: bytes, feed: list[np.ndarray], threads: int, delegate: str, keeps: bool = False) -> None:
+        import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
+
+        survive(lambda: self._prepare(data, feed, threads, delegate, keeps), seconds_to_run(len(data)))
+        self._prepare(data, feed, threads, delegate, keeps)
+
+    def _prepare(self, data: bytes, feed: list[np.ndarray], threads: int, delegate: str, keeps: bool) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if delegate == "none" else OpResolverType.AUTO

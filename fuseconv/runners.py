@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.child import seconds_to_run, survive
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, missing, read_file
 from fuseconv.inspecting import describe, inspect
@@ -51,12 +52,14 @@ class Function:
 class TFLiteFile:
     """A TensorFlow Lite file in an interpreter, run by the names of its signatures; "" is a file without any.
 
-    Inputs and outputs of quantized integers are floats to the caller. delegates: whether the default ones run."""
+    Inputs and outputs of quantized integers are floats to the caller. delegates: whether the default ones run. What a
+    path names may be of unknown origin: it is loaded, and first run on inputs of other shapes, in a child process."""
 
     def __init__(self, tflite: str | os.PathLike | bytes, delegates: bool = True) -> None:
         if isinstance(tflite, bytes):
             self.name = "the converted model"
             source: dict[str, Any] = {"model_content": tflite}
+            self._tries = 0
             self._document = describe(tflite, self.name)
         else:
             self.name = os.fspath(tflite)
@@ -64,10 +67,13 @@ class TFLiteFile:
             self._document = inspect(tflite)
             refuse_damaged(tflite)
             source = {"model_path": self.name}
+            self._tries = seconds_to_run(self._document["file"]["size"])
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         resolver = OpResolverType.AUTO if delegates else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         with self._runtime("load the file"):
+            if self._tries:
+                survive(lambda: Interpreter(**source, experimental_op_resolver_type=resolver), self._tries)
             self._interpreter = Interpreter(**source, experimental_op_resolver_type=resolver)
         # The public SignatureRunner allocates before each invoke, which clears the state that must be seen to leak;
         # and only the wrapper beneath it reaches the subgraphs of other signatures than the first.
@@ -81,6 +87,7 @@ class TFLiteFile:
             ins, outs = ({plain_name(d["name"]): d["index"] for d in details} for details in ends)
             self.signatures = {"": (0, ins, outs)}
         self._allocated: set[int] = set()
+        self._survived: set[tuple] = set()
 
     @property
     def form(self) -> str | None:
@@ -106,22 +113,29 @@ class TFLiteFile:
 
     def run(self, signature: str, feed: Arrays) -> dict[str, np.ndarray]:
         """Run one invoke. Tensors are allocated again only if a shape changes."""
+        key = signature, *sorted((name, array.shape) for name, array in feed.items())
+        with self._runtime(f"run the signature {signature!r} of the file" if signature else "run the file"):
+            if self._tries and key not in self._survived:
+                survive(lambda: self._run(signature, feed), self._tries)
+                self._survived.add(key)
+            return self._run(signature, feed)
+
+    def _run(self, signature: str, feed: Arrays) -> dict[str, np.ndarray]:
         subgraph, inputs, outputs = self.signatures[signature]
         wrapper = self._wrapper
-        with self._runtime(f"run the signature {signature!r} of the file" if signature else "run the file"):
-            for name, array in feed.items():
-                if tuple(wrapper.TensorSize(inputs[name], subgraph)) != array.shape:
-                    wrapper.ResizeInputTensor(inputs[name], np.array(array.shape, np.int32), False, subgraph)
-                    self._allocated.discard(subgraph)
-            if subgraph not in self._allocated:
-                wrapper.AllocateTensors(subgraph)
-                self._allocated.add(subgraph)
-            for name, array in feed.items():
-                if array.size:
-                    stored = scalar_string(self._stored(array, inputs[name], subgraph))
-                    wrapper.SetTensor(inputs[name], stored, subgraph)
-            wrapper.Invoke(subgraph)
-            return {name: self._output(index, subgraph) for name, index in outputs.items()}
+        for name, array in feed.items():
+            if tuple(wrapper.TensorSize(inputs[name], subgraph)) != array.shape:
+                wrapper.ResizeInputTensor(inputs[name], np.array(array.shape, np.int32), False, subgraph)
+                self._allocated.discard(subgraph)
+        if subgraph not in self._allocated:
+            wrapper.AllocateTensors(subgraph)
+            self._allocated.add(subgraph)
+        for name, array in feed.items():
+            if array.size:
+                stored = scalar_string(self._stored(array, inputs[name], subgraph))
+                wrapper.SetTensor(inputs[name], stored, subgraph)
+        wrapper.Invoke(subgraph)
+        return {name: self._output(index, subgraph) for name, index in outputs.items()}
 
     def _output(self, index: int, subgraph: int) -> np.ndarray:
         shape = tuple(int(n) for n in self._wrapper.TensorSize(index, subgraph))

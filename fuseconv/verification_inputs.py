@@ -11,6 +11,7 @@ float32) and larger sizes are tried, and only if it refuses them all the caller 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from fuseconv.tfl.index_bounds import Bound
 _BATCHES = (1, 3)
 _SIZES = (7, 32, 64, 224)
 _BOUNDS = (8, 2)
+_MOST_BYTES = 1 << 30
 
 
 class Range(NamedTuple):
@@ -58,9 +60,14 @@ class Draws:
         return [Range(_BOUNDS[0], None, True), *ranges] if self.bounds else ranges
 
     def feed(self, batch: int, size: int, limits: Range) -> Arrays:
+        """Return random inputs. Raises InputError for more than a machine may have memory for."""
+        shapes = {name: _shape(spec, batch, size) for name, spec in self.specs.items()}
+        for name, shape in shapes.items():
+            if math.prod(shape) * self.specs[name].dtype.itemsize > _MOST_BYTES:
+                raise InputError(f"the input {name!r} takes an array of {dims_text(shape)}, which is not drawn: give it")
         return {
-            name: _random_array(_shape(spec, batch, size), spec.dtype, self._limits(name, limits), self.random)
-            for name, spec in self.specs.items()
+            name: _random_array(shape, self.specs[name].dtype, self._limits(name, limits), self.random)
+            for name, shape in shapes.items()
         }
 
     def tell(self, limits: Range) -> None:

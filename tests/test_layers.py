@@ -33,7 +33,7 @@ LAYERS = [
     {"tfl"},
     {"ir"},
     {"npz"},
-    {"arguments", "collector", "files", "input_shapes", "process"},
+    {"arguments", "child", "collector", "files", "input_shapes", "process"},
     {"errors"},
 ]
 STAGES = {

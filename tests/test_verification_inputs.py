@@ -91,3 +91,9 @@ def test_another_range_where_the_model_refuses_that_of_the_table() -> None:
     draws = Draws(specs, {"x": Bound(90, "GATHER")}, np.random.default_rng(0))
     assert len(list(random_batches(Function(specs, small), "f", set(), draws))) == 1
     assert draws.how == {"x": ["whole numbers below 8"]}
+
+
+def test_inputs_that_no_memory_holds_are_not_drawn() -> None:
+    draws = Draws({"x": Spec(np.dtype(np.float32), (None, 1 << 29))}, {}, np.random.default_rng(0))
+    with pytest.raises(InputError, match=r"the input 'x' takes an array of \[1,536870912\], which is not drawn: give it"):
+        draws.feed(1, 7, draws.ranges()[0])

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import functools
 import itertools
 import json
 import math
@@ -27,6 +26,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, NoReturn
 
 import numpy as np
+
+from fuseconv.child import end_with, libc
 
 _MEMORY = 1 << 30
 # What an interpreter takes for each byte of a file: the file itself, what it is read into, and weights made larger.
@@ -45,7 +46,6 @@ _TYPES = {
 _LENGTH = struct.Struct("<I")
 # How often it is looked whether a request takes too long, in seconds.
 _TICK = 0.1
-_PR_SET_PDEATHSIG = 1
 # What a broken pipe raises, and what comes through it that is no answer.
 _NO_ANSWER = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 # The children of this process, whose pipes another fork must not keep open.
@@ -180,7 +180,7 @@ def _spawned() -> _Child:
 def _forked() -> _Child:
     import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
 
-    _libc()
+    libc()
     with _starting, warnings.catch_warnings():
         # Newer Pythons warn of forks beside threads, whose locks nobody would open in the child: it calls nothing of
         # theirs, and one that hangs all the same is killed as one that takes too long.
@@ -217,23 +217,9 @@ def _become_child(read: int, write: int, others: Sequence[int], parent: int) -> 
         streams = [stream for child in _children for stream in (child.reader, child.writer) if not stream.closed]
         for end in (*others, *(stream.fileno() for stream in streams)):
             os.close(end)
-        _end_with(parent)
+        end_with(parent)
         serve(os.fdopen(read, "rb"), os.fdopen(write, "wb"))
     finally:
-        os._exit(0)
-
-
-@functools.cache
-def _libc() -> Any:
-    import ctypes
-
-    return ctypes.CDLL(None)
-
-
-def _end_with(parent: int) -> None:
-    """Let the system kill this process when its parent ends."""
-    _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
         os._exit(0)
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import io
 import json
 import mmap
-import os
 import stat
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fuseconv.child import how_it_ended, try_in_child
 from fuseconv.errors import InputError
 from fuseconv.files import open_file
 
@@ -86,26 +85,12 @@ def _try_in_child(path: Path, work: Callable[[], object]) -> bool:
     """Refuse a file that the HDF5 library does not come to an end with, or crashes over: Python can stop neither.
 
     Return whether the work was done in the child without an error."""
-    if sys.platform != "linux":
-        return False
-    import resource
-
     import h5py  # noqa: F401  (the child need not load it)
 
-    pid = os.fork()
-    if pid == 0:
-        failed = 1
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS_TO_READ, _SECONDS_TO_READ))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            work()
-            failed = 0
-        finally:  # an error is one that this process meets as well, and tells
-            os._exit(failed)
-    status = os.waitpid(pid, 0)[1]
-    if os.WIFSIGNALED(status):
+    code = try_in_child(work, _SECONDS_TO_READ)
+    if how_it_ended(code):
         raise InputError(f"{path} is damaged: the HDF5 library comes to no end with it.")
-    return status == 0
+    return code == 0
 
 
 def _told(error: Exception) -> str:

@@ -46,7 +46,8 @@ class Calibration:
     it. levels: steps of the integers that are to hold it. progress: called with the number of samples that ran. ranges:
     of each tensor of floats, once it was measured. moments: of what the weights of each LSTM are multiplied by, by its
     result; of what is projected, by the projection. means: of the channels of what products with weights read, where it
-    was measured. first: some of the samples, those of the first signature."""
+    was measured. first: some of the samples, those of the first signature. size: of a file in bytes that others made,
+    which is run in a child process first; 0 for a model that is converted."""
 
     samples: Iterable[Sample] | None = None
     method: str = MINMAX
@@ -56,6 +57,7 @@ class Calibration:
     moments: dict[Value, Moments] = field(default_factory=dict)
     means: dict[Value, np.ndarray] = field(default_factory=dict)
     first: list[Sample] = field(default_factory=list)
+    size: int = 0
 
 
 @module_pass("calibrate", requires=(TFL_ONLY,))

@@ -124,7 +124,10 @@ class _Trials:
         first = module.signatures[0]
         before = self._copy().signatures[0].graph.outputs
         pairs = {old.name: now[new] for old, new in zip(before, first.graph.outputs, strict=True)}
-        errors = compare_tensors(self.floats.data, data, pairs, self.samples, first.inputs)
+        try:
+            errors = compare_tensors(self.floats.data, data, pairs, self.samples, first.inputs, tries=not kept)
+        except (RuntimeError, ValueError) as error:
+            raise InputError(f"LiteRT cannot run the quantized file: {' '.join(str(error).split())[:200]}") from error
         return max((error.relative for error in errors.values()), default=0.0)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.child import seconds_to_run, survive
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Signature, Value
@@ -32,7 +33,8 @@ _KEPT = 16
 
 def measure(module: Module, report: Report, calibration: Calibration) -> None:
     """Do what the pass `calibrate` does."""
-    runs = _Fastest(module, keeps=calibration.method != MINMAX)
+    keeps = calibration.method != MINMAX
+    runs = _Fastest(module, keeps)
     measured: dict[Value, Range] = {}
     cells: dict[Value, Range] = {}
     histograms: dict[Value, Histogram] = {}
@@ -43,6 +45,8 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
         arrays = checked(arrays, module.signatures[place], number)
         for name, array in arrays.items():
             inputs[place][name].see(array)
+        if calibration.size and not counts[place]:
+            _survive(module, keeps, place, arrays, calibration.size)
         for value, found in runs.run(place, arrays).items():
             if np.isnan(found.least) or np.isnan(found.largest):
                 raise InputError(f"sample {number} makes numbers in the tensor {value.name} that are none (NaN)")
@@ -68,6 +72,13 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     _leave_extremes_out(calibration, histograms)
     calibration.ranges.update(cells)
     calibration.moments.update(runs.moments())
+
+
+def _survive(module: Module, keeps: bool, place: int, arrays: Sample, size: int) -> None:
+    """Run a sample in a child process first. Raises RuntimeError if LiteRT ends that."""
+    import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
+
+    survive(lambda: _Fastest(module, keeps).run(place, arrays), seconds_to_run(size))
 
 
 def _leave_extremes_out(calibration: Calibration, histograms: Mapping[Value, Histogram]) -> None:
@@ -106,9 +117,12 @@ class _Fastest:
 
     def __init__(self, module: Module, keeps: bool) -> None:
         self.module, self.keeps = module, keeps
-        plain = not keeps and not any(op.kind == lstm.KIND for graph in module.graphs() for op in graph.ops)
-        self.reduced = ReducedRanges.of(module) if plain else None
         self.means = ChannelMeans()
+
+    @functools.cached_property
+    def reduced(self) -> ReducedRanges | None:
+        plain = not self.keeps and not any(op.kind == lstm.KIND for graph in self.module.graphs() for op in graph.ops)
+        return ReducedRanges.of(self.module) if plain else None
 
     @functools.cached_property
     def runs(self) -> _Runs:

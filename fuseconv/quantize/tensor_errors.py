@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from fuseconv.child import seconds_to_run, survive
 from fuseconv.quantize.floats import Guards
 from fuseconv.quantize.samples import Sample
 
@@ -81,7 +83,7 @@ class TensorError:
 
 def compare_tensors(
     floats: bytes, quantized: bytes, pairs: Mapping[str, str], samples: Iterable[Sample], inputs: Iterable[str],
-    guards: Mapping[str, Guards] = MappingProxyType({}),
+    guards: Mapping[str, Guards] = MappingProxyType({}), tries: bool = True,
 ) -> dict[str, TensorError]:  # fmt: skip
     """Return the errors of tensors, by their names in the file of floats. Those of a loop's body are compared as its
     last iteration leaves them; those of a branch, for the samples that run it in both files.
@@ -89,9 +91,12 @@ def compare_tensors(
     pairs: names in the quantized file by those in the file of floats; what one of the files does not have, or is no
     number, is left out, and so are tensors of one name in several subgraphs. inputs: the names of the inputs, in their
     order, by which samples hold them. guards: the conditions of branches, by the names of tensors in the file of
-    floats: where they do not hold, these are as another sample left them.
+    floats: where they do not hold, these are as another sample left them. tries: whether the first sample runs in a
+    child process first.
     Raises RuntimeError or ValueError if LiteRT cannot run a file."""
     names = list(inputs)
+    if tries:
+        _survive((floats, quantized), names, samples)
     one, other = _Runner(floats), _Runner(quantized)
     known = {a: b for a, b in pairs.items() if a in one.places and b in other.places}
     errors = {name: TensorError() for name in known}
@@ -105,6 +110,18 @@ def compare_tensors(
             if want is not None and have is not None and want.shape == have.shape:
                 errors[name].add(want, have, other.ends(theirs))
     return {name: error for name, error in errors.items() if error.count}
+
+
+def _survive(files: Sequence[bytes], names: Sequence[str], samples: Iterable[Sample]) -> None:
+    """Run the first sample in a child process. Raises RuntimeError if LiteRT ends that."""
+    import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
+
+    def run() -> None:
+        for sample in itertools.islice(samples, 1):
+            for file in files:
+                _Runner(file).run([np.asarray(sample[name]) for name in names])
+
+    survive(run, seconds_to_run(sum(map(len, files))))
 
 
 def _runs(one: _Runner, other: _Runner, pairs: Mapping[str, str], condition: str, wanted: bool) -> bool:

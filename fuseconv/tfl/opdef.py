@@ -30,7 +30,7 @@ class OpDef(NamedTuple):
     """A TFLite builtin operator.
 
     options: the name of its option table in the schema, None if it has none.
-    indices: which operands tell places or sizes.
+    indices: which operands tell places or sizes. optional: which may be left out.
     defaults: the option fields with the values that hold where an op does not carry the attribute.
     derived: option fields that restate what the operands and results tell; the writer computes them.
     told: the operands do not tell the results; whoever builds the op does.
@@ -42,6 +42,7 @@ class OpDef(NamedTuple):
     required: int
     variadic: bool
     indices: frozenset[int]
+    optional: frozenset[int]
     defaults: dict[str, Any]
     derived: dict[str, Callable[[Op], Any]]
     told: bool
@@ -89,11 +90,13 @@ def _definition(
     code, defaults = function.__code__, function.__kwdefaults__ or {}
     operands = code.co_varnames[: code.co_argcount]
     attributes = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    kinds = [str(function.__annotations__.get(operand)) for operand in operands]
+    kinds = [str(function.__annotations__.get(operand, "")) for operand in operands]
+    required = len(operands) - len(function.__defaults__ or ())
     return OpDef(
-        name=name, options=options, operands=operands, required=len(operands) - len(function.__defaults__ or ()),
+        name=name, options=options, operands=operands, required=required,
         variadic=bool(code.co_flags & inspect.CO_VARARGS),
         indices=frozenset(index for index, kind in enumerate(kinds) if kind.startswith("Index")),
+        optional=frozenset(index for index, kind in enumerate(kinds) if "None" in kind or index >= required),
         defaults={attr: defaults.get(attr) for attr in attributes if attr != "results"}, derived=derived,
         told="results" in attributes, infer=function,
     )  # fmt: skip

@@ -110,6 +110,9 @@ class Operators:
         if op.type == CUSTOM:
             return [None] * len(results)
         definition = TABLE[op.type]
+        for index, value in enumerate(op.operands):
+            if value is None and index not in definition.optional:  # kernels read what they require
+                raise DamagedError(f"{op.type} ({op.name}) lacks an operand that it needs: number {index}")
         told: list | None = None
         if definition.told:
             told = [(dtype, tensors.stored_shape(index)) for dtype, index in zip(dtypes, results)]

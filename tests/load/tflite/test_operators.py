@@ -156,3 +156,23 @@ def test_bytes_with_scales_beside_bytes_without_are_damage():
     assert read(data).signatures[0].graph.ops[0].type == "ADD"
     with pytest.raises(InputError, match=r"damaged .* of ADD .* have scales, and others have none"):
         read(changed(data, change))
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_operands_that_a_kernel_requires(index: int) -> None:
+    def change(model: Any) -> None:
+        slice_ = model.subgraphs[0].operators[0]
+        slice_.inputs = [-1 if place == index else each for place, each in enumerate(slice_.inputs)]
+
+    data = to_bytes(module_of(lambda tfl, x: tfl.slice(x, [0, 0], [1, 2]), (types.FLOAT32, (4, 3))))
+    with pytest.raises(InputError, match=rf"SLICE \(op\) lacks an operand that it needs: number {index}"):
+        read(changed(data, change))
+
+
+def test_operands_of_a_list_are_there() -> None:
+    def change(model: Any) -> None:
+        model.subgraphs[0].operators[0].inputs = [0, -1]
+
+    data = to_bytes(module_of(lambda tfl, x: tfl.concatenation(x, x, axis=0), (types.FLOAT32, (4, 3))))
+    with pytest.raises(InputError, match=r"CONCATENATION \(op\) lacks an operand that it needs: number 1"):
+        read(changed(data, change))
