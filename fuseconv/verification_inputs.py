@@ -64,7 +64,7 @@ class Draws:
         shapes = {name: _shape(spec, batch, size) for name, spec in self.specs.items()}
         for name, shape in shapes.items():
             if math.prod(shape) * self.specs[name].dtype.itemsize > _MOST_BYTES:
-                raise InputError(f"the input {name!r} takes an array of {dims_text(shape)}, which is not drawn: give it")
+                raise InputError(f"the input {name!r} takes an array of {dims_text(shape)}, which is too large to draw")
         return {
             name: _random_array(shape, self.specs[name].dtype, self._limits(name, limits), self.random)
             for name, shape in shapes.items()

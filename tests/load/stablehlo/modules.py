@@ -93,10 +93,9 @@ def operation(text: str, regions: Sequence[Region] = (), **attributes: Any) -> O
     held = list(attributes.values())
     module = SimpleNamespace(attributes=SimpleNamespace(attribute=lambda index: held[index]), functions={})
     first, second = ([Var(tensor(word)) for word in words] for words in (takes, right.split()))
-    op = Operation(name, 1, first, second, list(regions), cast(Module, module), 0, dict(zip(attributes, range(len(held)))))
-    held.append("")
-    op.location = len(held) - 1
-    return op
+    places = dict(zip(attributes, range(len(held))))
+    held.append("")  # of the location
+    return Operation(name, 1, first, second, list(regions), cast(Module, module), len(held) - 1, places)
 
 
 def region(text: str) -> Region:
