@@ -87,8 +87,6 @@ def _become_child(parent: int, seconds: int) -> None:
     most = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # the first to go where memory ends
     signal.alarm(_CLOCK * seconds)
     null = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):

@@ -74,7 +74,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         raise InputError(f"to read {name}, Python 3.11 or later is needed: give the options by hand") from None
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # numbers of more digits than Python takes are no TOMLDecodeError
         raise InputError(f"{name} is no TOML: {error}") from None
     except RecursionError:
         raise InputError(f"{name} is nested too deeply for a file of options") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import mmap
+import re
 import stat
 import zipfile
 import zlib
@@ -32,6 +33,8 @@ _CHUNK = 1 << 20
 _FEW_NAMES = 64
 _BYTES_OF_A_NAMED_GROUP = 1024
 _LOCAL_HEADER = 30
+# Half of a pair, which JSON can spell and UTF-8 cannot: no name in a file may hold it.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SECONDS_TO_READ = 8
 # What reading a damaged archive raises, besides the errors of reading any file.
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error)
@@ -111,6 +114,11 @@ def _decoded(path: Path, config: str | bytes) -> dict[str, Any]:
         raise InputError(f"{path} is damaged: its architecture is not JSON ({error}).") from error
     if not isinstance(decoded, dict):
         raise InputError(f"{path} is damaged: its architecture is no JSON object.")
+    if _SURROGATE.search(config if isinstance(config, bytes) else config.encode(errors="surrogatepass")):
+        try:
+            json.dumps(decoded, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{path} is damaged: a text in its architecture is no Unicode.") from error
     return decoded
 
 

@@ -43,6 +43,7 @@ def test_the_project_s_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ("[convert]\nfuse = {a = 1}", "fuse is no table"),
     ("convert = 3", "convert is a table of options, not 3"),
     ("[convert", "is no TOML"),
+    ("batch-size = " + "9" * 5000, "is no TOML"),
     ("[konvert]\nfuse = 1", "there is no command konvert; did you mean convert?"),
     ("[tool.fuseconv.convrt]\nfuse = 1", "there is no command convrt; did you mean convert?"),
 ])  # fmt: skip

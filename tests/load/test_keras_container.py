@@ -56,6 +56,21 @@ def test_config_is_no_object(tmp_path: Path, config: str) -> None:
         keras_container.read(path)
 
 
+@pytest.mark.parametrize(("text", "fine"), [
+    (b'"\\ud800"', False), (b'"a\\uDFFFb"', False), (b'"\xed\xa0\x80"', False),
+    (b'"\\ud83d\\ude00"', True), (b'"\\\\ud800"', True),
+])  # fmt: skip
+def test_halves_of_surrogate_pairs_are_damage(tmp_path: Path, text: bytes, fine: bool) -> None:
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", b'{"class_name": "Sequential", "config": {"name": ' + text + b"}}")
+    if fine:
+        assert keras_container.read(path).config["config"]["name"] == json.loads(text)
+        return
+    with pytest.raises(InputError, match="is damaged: a text in its architecture is no Unicode"):
+        keras_container.read(path)
+
+
 @pytest.mark.parametrize("metadata", ["[]", "[" * 100_000, "{"])
 def test_metadata_is_no_object(tmp_path: Path, metadata: str) -> None:
     path = tmp_path / "model.keras"

@@ -73,7 +73,8 @@ def flex_ops() -> frozenset[str]:
 
 def _options(attributes: Attributes) -> dict[str, Any]:
     for name in attributes:
-        require("\0" not in name, f"the attribute {name!r} cannot be an option of a custom op")
+        fit = name.isascii() and "\0" not in name
+        require(fit, f"the attribute {name!r} cannot be an option of a custom op")
     return {name: _option(name, value) for name, value in attributes.items()}
 
 

@@ -237,7 +237,8 @@ def test_what_only_orders_or_checks_is_no_effect():
     assert convert_function(run, spec(3), allow_custom_ops=True).ops == ["MUL"]
 
 
-def test_an_attribute_whose_name_no_flexbuffer_holds_is_refused():
+@pytest.mark.parametrize("name", ["a\0b", "\u00e9", "\u202e"])
+def test_an_attribute_whose_name_no_flexbuffer_holds_is_refused(name: str):
     op = Op("tf.Acme")
     with pytest.raises(Unsupported, match="cannot be an option"):
-        CustomOps(every=True).form(op, {"a\0b": 1})
+        CustomOps(every=True).form(op, {name: 1})
