@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from tests.fuzz import blow_ups, bundles, bytecode, configs, disk, graphs, messages, nodes
-from tests.fuzz.child import CANARY
+from tests.fuzz.child import SECRET
 from tests.fuzz.damage import damage
 from tests.fuzz.server import Request
 from tests.fuzz.sources import Source, names, source
@@ -86,7 +86,7 @@ def prepare(case: Case, base: Path) -> Request:
     folder = base / "case"
     for name in ("out", "tmp", "outside"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "outside" / "secret").write_bytes(f"{CANARY}\n".encode() * 1000)
+    (folder / "outside" / "secret").write_bytes(SECRET.encode())
     model = _write(case, rng, folder)
     if rng.random() < 0.5:
         (folder / "out" / "out.tflite").write_bytes(OLD_OUTPUT)

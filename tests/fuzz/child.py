@@ -21,6 +21,8 @@ from typing import Any
 
 # Stands in every payload of a hostile model, and in the file that no model may read.
 CANARY = "fuzz-canary-5eb1"
+# In that file, line after line: a payload that an output quotes is none of its bytes.
+SECRET = f"{CANARY}\n" * 1000
 _PR_SET_PDEATHSIG = 1
 _CPU_SECONDS = 300
 # Installed modules whose import does something, which the configurations of hostile models name.

@@ -115,7 +115,8 @@ def run(request: Request) -> Outcome:
     outcome.events = [json.loads(line) for line in _text(streams / "events").splitlines()]
     if secret.stat().st_atime_ns != 0:
         outcome.events.append("native code reads the file outside")
-    outcome.leaked = any(child.CANARY.encode() in file.read_bytes() for file in _regular(folder / "out"))
+    two_lines = child.SECRET[: 2 * len(child.CANARY) + 2].encode()
+    outcome.leaked = any(two_lines in file.read_bytes() for file in _regular(folder / "out"))
     outcome.changed = _changed(before, _snapshot(folder))
     written = folder / "out" / "out.tflite"
     if outcome.exit == 0 and request.loads and "out/out.tflite" in outcome.changed and written.is_file():

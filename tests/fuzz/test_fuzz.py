@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz import bundles, bytecode, configs, damage, disk, graphs
 from tests.fuzz.blow_ups import BLOW_UPS
 from tests.fuzz.cases import KINDS, OLD_OUTPUT, Case, plan, prepare
-from tests.fuzz.child import CANARY
+from tests.fuzz.child import SECRET
 from tests.fuzz.judge import judge
 from tests.fuzz.regressions import REGRESSIONS, checksum
 from tests.fuzz.run import Servers, main, run_all, run_case, summary
@@ -88,7 +88,7 @@ def fake(command: str, servers: Servers, folder: Path, seconds: float = 60.0) ->
     case = folder / "case"
     for name in ("out", "tmp", "outside"):
         (case / name).mkdir(parents=True)
-    (case / "outside" / "secret").write_text(CANARY)
+    (case / "outside" / "secret").write_text(SECRET)
     (case / "out" / "out.tflite").write_bytes(OLD_OUTPUT)
     request = Request(str(case), str(folder), str(case / "model.pb"), [], seconds, f"tests.fuzz.fakes:{command}")
     outcome = servers.run(request, with_keras=False)
