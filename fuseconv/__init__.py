@@ -8,11 +8,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from fuseconv.collector import importing
 
+TYPE_CHECKING = False  # not typing's, which takes longer than all that is imported before signals are handled
 if TYPE_CHECKING:
+    from typing import Any
+
     from fuseconv.api import Conversion, convert, quantize_file
     from fuseconv.errors import DefectError, FuseconvError, InputError, UnsupportedError, VerificationError
     from fuseconv.inspecting import inspect

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import os
 import signal
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+
+# Signals are handled once this is imported: what takes longer to import is imported by whoever needs it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import logging
+    from typing import Any
 
 # What a user, a supervisor and a terminal that is closed send. Windows has no SIGHUP.
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -97,6 +100,9 @@ def keep_streams() -> None:
 def native_logs_muted() -> Iterator[None]:
     """Silence what Python's libraries and TensorFlow warn of, and what its and LiteRT's C++ writes to descriptor 2; our
     own text still gets through."""
+    import logging
+    import warnings
+
     logging.getLogger("tensorflow").addFilter(_is_error)
     try:
         ours = sys.stderr.fileno() if sys.stderr is not None else None
@@ -125,6 +131,8 @@ def native_logs_muted() -> Iterator[None]:
 
 
 def _is_error(record: logging.LogRecord) -> bool:
+    import logging
+
     return record.levelno >= logging.ERROR
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import runpy
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,3 +45,15 @@ def test_threads_of_numpy_sleep_soon(given: dict[str, str], then: str, monkeypat
     os.environ.update(given)
     assert run(monkeypatch, "--help") == 0
     assert os.environ["OPENBLAS_THREAD_TIMEOUT"] == then
+
+
+def test_little_is_imported_before_signals_are_handled() -> None:
+    """A signal that comes before ends in a traceback. What Python itself imports as it starts is not ours."""
+    folder = Path(__file__).parents[1]
+    code = (
+        f"import sys; sys.path.insert(0, {str(folder)!r}); before = set(sys.modules); import fuseconv.__main__; "
+        "print(*sorted(name.partition('.')[0] for name in set(sys.modules) - before))"
+    )
+    found = subprocess.run([sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True, check=True)
+    slow = {"typing", "re", "logging", "threading", "traceback", "pathlib", "numpy", "click"}
+    assert not slow & set(found.stdout.split())
