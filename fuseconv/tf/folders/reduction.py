@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -154,6 +155,7 @@ def list_diff(op: Op, x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
 
 @kernel("Bucketize")
 def bucketize(op: Op, x: np.ndarray, *, boundaries: Sequence[float]) -> np.ndarray:
+    require(all(low <= high for low, high in itertools.pairwise(boundaries)))
     return np.searchsorted(np.array(boundaries, np.float32), x, side="right").astype(np.int32)
 
 

@@ -7,12 +7,13 @@ and RSQRT fail above 2^126, SIN and COS lose digits above 1e6 and fail above 1e8
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from fuseconv.ir import types
 from fuseconv.lower.ops.math import complex as numbers
 from fuseconv.lower.ops.math.arithmetic import reciprocal, reciprocal_root
-from fuseconv.lower.rules import lowers
+from fuseconv.lower.rules import lowers, require
 from fuseconv.lower.support.legalize_operands import elementwise, filled
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.kernel_limits import TYPES
@@ -122,5 +123,6 @@ def OnesLike(tfl, x):
 @lowers
 def Bucketize(tfl, x, *, boundaries=()):
     """BUCKETIZE."""
+    require(all(low <= high for low, high in itertools.pairwise(boundaries)), "its boundaries do not ascend")
     wide = x if x.dtype in TYPES["BUCKETIZE"] else cast(tfl, x, types.FLOAT32 if x.dtype.is_float else types.INT32)
     return tfl.bucketize(wide, boundaries=tuple(map(float, boundaries)))

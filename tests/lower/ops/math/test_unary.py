@@ -89,5 +89,18 @@ def test_bucketize(dtype):
     check(lambda x: raw.Bucketize(input=x, boundaries=[-2, 0, 0.5, 3]), spec(None, 9, dtype=dtype))
 
 
+@pytest.mark.parametrize("boundaries", [[1.0, 0.0], [0.0, float("nan"), 1.0]])
+def test_boundaries_that_do_not_ascend_are_refused(boundaries):
+    signature = spec(None, 9, dtype=tf.float32)
+    check_refused(lambda x: raw.Bucketize(input=x, boundaries=boundaries), signature, match="boundaries do not ascend")
+
+
+def test_a_constant_is_not_folded_by_boundaries_that_do_not_ascend():
+    def bucketize(x):
+        return x + tf.cast(raw.Bucketize(input=tf.constant([0.5]), boundaries=[1.0, 0.0]), tf.float32)
+
+    check_refused(bucketize, spec(9), match="boundaries do not ascend")
+
+
 def test_float64_is_refused():
     check_refused(tf.exp, spec(3, dtype=tf.float64), match="Exp.*float64")
