@@ -7,6 +7,7 @@ is converted: what is mapped and then cut off ends the process with SIGBUS, as w
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import stat
@@ -48,7 +49,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     except InputError:
         os.close(handle)
         raise
-    return os.fdopen(handle, "rb")
+    return os.fdopen(handle, "rb", io.DEFAULT_BUFFER_SIZE)  # else it is asked whether it is a terminal
 
 
 def missing(path: Path) -> InputError:
@@ -146,7 +147,13 @@ class ModelFiles:
         relative = Path(name)
         if relative.anchor or ".." in relative.parts or "\0" in name:
             raise InputError(f"The model's file '{name}' lies outside its directory; it is not read.")
-        place = os.path.realpath(self.root / relative)
+        place, linked = self._real, False
+        for part in relative.parts:
+            place = os.path.join(place, part)
+            linked |= os.path.islink(place)
+        if not linked:
+            return place
+        place = os.path.realpath(place)
         if not self._follow_links and not self._holds(place):
             raise self._leads_out(relative)
         return place

@@ -50,13 +50,13 @@ def load(
         graph_validation.signatures(module)
         return module
     path = Path(model)
-    if not path.exists():
-        raise missing(path)
     if path.is_dir():
         from fuseconv.files import ModelFiles
         from fuseconv.load import saved_model
 
         module = saved_model.load(ModelFiles(path, follow_links), signatures=signatures, tags=tags)
+    elif not path.exists():
+        raise missing(path)
     elif path.suffix.lower() in _KERAS_SUFFIXES:
         _refuse_options(f"{path} is a Keras file, which has one signature", signature=signatures, tags=tags)
         # Nodes are told to the user by the names that Keras gives them.
