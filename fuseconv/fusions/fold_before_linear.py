@@ -60,10 +60,13 @@ def gated(tfl: Any, x: Any, gate: Any, a: Constant, shape: Any, weights: Any) ->
 def check(m: Match) -> None:
     value = m.inner.result
     _require_elementwise(m)
+    readers = []
     for reader in value.uses:
         found = linear(reader)
         if found is None or found.data is not value or value.uses[reader] != 1:
             m.refuse(_OTHER_READER)
+        readers.append(found)
+    for found in readers:
         m.require(_channels(found, m.a) and _channels(found, m.b), _NOT_PER_CHANNEL)
         m.require(m.b is None or not found.pads, "the convolution pads with zeros, to which the sum does not apply")
         _require_own_weights(m, found, m.inner.result)
