@@ -197,7 +197,7 @@ class Fusion:
         """Return the names of ops in any of the patterns."""
         return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.op_names))
 
-    @property
+    @cached_property
     def summary(self) -> str:
         """Return the summary of the fusion: the first line of the docstring of its rewrite, or of its module."""
         module = sys.modules.get(self.rewrite.__module__)
