@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from fuseconv.ir.dims import Shape
@@ -240,14 +240,15 @@ class Report:
         """Record as removed, with this reason, the nodes that are in the module as the block begins, or become known in
         it, and are not in the end, except those that the block itself records. For passes that put a whole construct
         into another form."""
-        before, known, recorded = _sources(module), set(self.sources), list(self.records)
+        before, known, recorded = _sources(module), len(self.sources), list(self.records)
         yield
         told = set(map(id, recorded))
-        said = {name for record in self.records if id(record) not in told for name in record.sources}
-        missing = self.sources.keys() - _sources(module).keys() - said
-        gone = [name for name in self.sources if name in missing and (name in before or name not in known)]
+        said = [record.sources for record in self.records if id(record) not in told]
+        gone = self.sources.keys() - set().union(*_sources(module), *said)
         if gone:
-            self.record("removed", rule, gone, why=why)
+            gone &= set().union(*before, islice(self.sources, known, None))
+        if gone:
+            self.record("removed", rule, [name for name in self.sources if name in gone], why=why)
 
     def account(self) -> dict[str, str]:
         """Return the fate of each node of the model: the strongest kind among its records; "" if there is none."""
@@ -334,6 +335,6 @@ def _sizes(shape: Shape | None) -> tuple[int, ...] | None:
     return None if shape is None else tuple(size if isinstance(size, int) else -1 for size in shape)
 
 
-def _sources(module: Module) -> dict[str, None]:
-    """Return the nodes of the model from which the ops of the module were built, in order."""
-    return dict.fromkeys(chain.from_iterable([op.sources for graph in module.graphs() for op in graph.ops]))
+def _sources(module: Module) -> list[tuple[str, ...]]:
+    """Return the nodes of the model from which each op of the module was built."""
+    return [op.sources for graph in module.graphs() for op in graph.ops]
