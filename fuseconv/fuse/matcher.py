@@ -228,8 +228,10 @@ def outside_readers(bound: Bindings) -> Iterator[tuple[Op, Op]]:
     """Yield (inner op, reader) for each use of an inner result, the root's aside, outside the match."""
     if len(bound.inner) == 1 and bound.inner[0] is bound.matched[0]:
         return
+    root = bound.matched[0]
     matched = {*bound.matched, bound.miss.instead if bound.miss else None}
     for op in dict.fromkeys(bound.inner):
-        for reader in () if op is bound.matched[0] else dict.fromkeys(reader for r in op.results for reader in r.uses):
-            if reader not in matched:
-                yield op, reader
+        if op is not root:
+            results = op.results
+            readers = results[0].uses if len(results) == 1 else dict.fromkeys(x for r in results for x in r.uses)
+            yield from [(op, reader) for reader in readers if reader not in matched]

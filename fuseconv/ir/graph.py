@@ -233,9 +233,14 @@ def replace_uses(old: Value, new: Value) -> None:
     if old is new or not old.uses:
         return
     _edits += 1
+    readers = new.uses
     for op, count in old.uses.items():
-        op.operands[:] = [new if value is old else value for value in op.operands]
-        new.uses[op] = new.uses.get(op, 0) + count
+        operands = op.operands
+        if count == 1:
+            operands[operands.index(old)] = new
+        else:
+            operands[:] = [new if value is old else value for value in operands]
+        readers[op] = readers.get(op, 0) + count
     old.uses.clear()
 
 

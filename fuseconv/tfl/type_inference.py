@@ -116,7 +116,10 @@ def broadcast(*shapes: Shape | None) -> Shape | None:
     for shape in shapes:
         if shape is None:
             return None
-        if shape == result:
+        if not shape or shape == result:
+            continue
+        if not result:
+            result = shape
             continue
         rank = max(len(result), len(shape))
         left = (1,) * (rank - len(result)) + result

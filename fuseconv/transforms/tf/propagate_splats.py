@@ -45,7 +45,7 @@ class _Numbers:
         changed = False
         kept: list[Op] = []
         for op in graph.ops:
-            number = self.made(op)
+            number = self.made(op) if self.known or op.kind in FILLS else None
             if number is not None:
                 self.known[op.result] = number
             elif op.kind in _ELEMENTWISE:
@@ -69,8 +69,6 @@ class _Numbers:
 
     def made(self, op: Op) -> np.ndarray | None:
         """Return the number that an op makes alone, None if it is not known or not such an op."""
-        if not (self.known or op.kind in FILLS):
-            return None
         if len(op.results) != 1 or op.result.dtype.numpy.kind not in "fiub":
             return None
         if op.kind == "tf.Fill":
