@@ -179,8 +179,9 @@ def _convert(
     options: Options,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
-    size = size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
-    budget = options.budget(size)
+    budget = options.budget(
+        lambda: size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
+    )
     described = _described(options.metadata) if options.metadata else None
     registry = load_registry(options.plugins)
     report.warnings += registry.warnings
@@ -273,15 +274,14 @@ def _quantize_file(
     options.check()
     if options.quantize is None:
         raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
-    size = size_on_disk(Path(file))
-    budget = options.budget(size)
+    budget = options.budget(lambda: size_on_disk(Path(file)))
     report = Report(os.fspath(file), **_for_micro(options, out))
     target = None if out is None else resolve(out, file, "--output")
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
     settings = {"fusions": fusions, "explain": False, "target": None, "outlined": (), **options.pass_options()}
     context = Context(Module(), report, settings)
-    context.calibration.size = size
+    context.calibration.size = budget.model_bytes
     manager = _manager(context, options, progress)
     with limited(budget), _reporting(context):
         with manager.stage("load"):

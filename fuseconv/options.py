@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -99,10 +99,10 @@ class QuantizeOptions:
         """Return whether quantized files are to be compared with that of floats."""
         return self.compare_quantized or self.keep_float_under is not None
 
-    def budget(self, size: int) -> Budget:
-        """Return what a model of so many bytes may take."""
+    def budget(self, measure: Callable[[], int]) -> Budget:
+        """Return what a model may take, whose bytes `measure` counts."""
         most = self.max_constant_bytes
-        return Budget(size, None if most is None else parse_size(most))
+        return Budget(measure, None if most is None else parse_size(most))
 
     def pass_options(self) -> dict[str, Any]:
         """Return what the passes of quantization may name as parameters."""

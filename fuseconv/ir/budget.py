@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -50,19 +51,41 @@ class Exhausted(Exception):
 class Budget:
     """The limits of one conversion, and what is spent of them.
 
-    model_bytes: the size of the model on disk. constant_bytes: what all constants that the conversion loads or makes
-    may take in all, if the user says so; else 256 MB, or 16 bytes for each byte of the model where that is more."""
+    measure: returns the size of the model on disk, which is asked for once a model takes more than any may.
+    constant_bytes: what all constants that the conversion loads or makes may take in all, if the user says so; else
+    256 MB, or 16 bytes for each byte of the model where that is more. least: what they may take whatever its size."""
 
-    def __init__(self, model_bytes: int, constant_bytes: int | None = None) -> None:
-        self.limit = max(_LEAST_BYTES, _GROWTH * model_bytes) if constant_bytes is None else constant_bytes
-        self.operations = max(_LEAST_OPERATIONS, model_bytes // _BYTES_PER_OPERATION)
-        self.results = max(_LEAST_RESULTS, model_bytes // _BYTES_PER_RESULT)
-        self.work = max(_LEAST_WORK, _WORK_GROWTH * model_bytes, 16 * (constant_bytes or 0))
+    def __init__(self, measure: Callable[[], int], constant_bytes: int | None = None) -> None:
+        self._measure = measure
+        self._constant_bytes = constant_bytes
+        self.least = _LEAST_BYTES if constant_bytes is None else constant_bytes
         self.spent = 0
+        self.worked = 0
 
-    def room(self) -> int:
-        """Return the bytes that further constants may take."""
-        return self.limit - self.spent
+    @cached_property
+    def model_bytes(self) -> int:
+        return self._measure()
+
+    @cached_property
+    def limit(self) -> int:
+        given = self._constant_bytes
+        return max(_LEAST_BYTES, _GROWTH * self.model_bytes) if given is None else given
+
+    @cached_property
+    def operations(self) -> int:
+        return max(_LEAST_OPERATIONS, self.model_bytes // _BYTES_PER_OPERATION)
+
+    @cached_property
+    def results(self) -> int:
+        return max(_LEAST_RESULTS, self.model_bytes // _BYTES_PER_RESULT)
+
+    @cached_property
+    def work(self) -> int:
+        return max(_LEAST_WORK, _WORK_GROWTH * self.model_bytes, 16 * (self._constant_bytes or 0))
+
+    def has_room(self, size: float) -> bool:
+        """Return whether further constants may take so many bytes."""
+        return size <= self.least - self.spent or size <= self.limit - self.spent
 
 
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -88,7 +111,7 @@ def charge(array: np.ndarray, name: str) -> None:
         size = _STRING_BYTES * array.size
         _require(budget, size, name)
         size += sum(map(len, array.flat)) if array.size and isinstance(array.flat[0], bytes) else 0
-    if size > budget.limit - budget.spent:
+    if size > budget.least - budget.spent:
         _require(budget, size, name)
     budget.spent += size
 
@@ -97,7 +120,7 @@ def require_room(count: float, itemsize: int, name: str) -> None:
     """Refuse an array of so many elements that is about to be made, before it is, if there is no room for it.
 
     name: of the constant or the node that it is for. Raises InputError."""
-    _require(_current.get() or Budget(0, _MOST_BYTES), count * itemsize, name)
+    _require(_current.get() or Budget(lambda: 0, _MOST_BYTES), count * itemsize, name)
 
 
 def require_elements(dims: tuple[int, ...], dtype: np.dtype, name: str) -> None:
@@ -110,21 +133,27 @@ def spend_work(work: float) -> None:
     """
     budget = _current.get()
     if budget is not None:
-        if work > budget.work:
+        worked = budget.worked + work
+        if worked > _LEAST_WORK and worked > budget.work:
             raise Exhausted
-        budget.work -= int(work)
+        budget.worked += int(work)
 
 
 def has_room(size: int) -> bool:
     """Return whether constants of so many bytes may be made."""
     budget = _current.get()
-    return budget is None or size <= budget.room()
+    return budget is None or budget.has_room(size)
 
 
 def most_operations(otherwise: int) -> int:
     """Return how many operations a model may have when its calls are written out; no more than `otherwise`."""
     budget = _current.get()
     return otherwise if budget is None else min(otherwise, budget.operations)
+
+
+def allows_operations(count: int, otherwise: int) -> bool:
+    """Return whether a model may have so many operations when its calls are written out; `otherwise` is the most."""
+    return count <= _LEAST_OPERATIONS <= otherwise or count <= most_operations(otherwise)
 
 
 def spend_results(count: int, node: str) -> None:
@@ -147,7 +176,7 @@ def require_results(count: int, node: str) -> None:
 
 
 def _require(budget: Budget, size: float, name: str) -> None:
-    if size > budget.room():
+    if not budget.has_room(size):
         raise InputError(
             f"'{name or 'a constant'}' would take {_told(size)}, and the constants of the model more than "
             f"{_told(budget.limit)} in all, which is much for its size; if it is right, allow them with {OPTION} "

@@ -15,7 +15,7 @@ from fuseconv.ir.product import Product
 
 
 def test_all_constants_count_together():
-    with limited(Budget(0, 1000)):
+    with limited(Budget(lambda: 0, 1000)):
         for _ in range(2):
             constant(np.zeros(100, np.float32))
         assert budget.has_room(200) and not budget.has_room(201)
@@ -26,9 +26,9 @@ def test_all_constants_count_together():
 
 
 def test_views_and_products_count_as_what_the_file_holds():
-    with limited(Budget(0, 10_000)), pytest.raises(InputError, match=r"would take 3.815 MB"):
+    with limited(Budget(lambda: 0, 10_000)), pytest.raises(InputError, match=r"would take 3.815 MB"):
         constant(np.broadcast_to(np.float32(1), (1000, 1000)))
-    with limited(Budget(0, 1000)):
+    with limited(Budget(lambda: 0, 1000)):
         weights = constant(np.ones((10, 20), np.float32))
         with pytest.raises(InputError, match="would take 800 bytes"):
             Product(weights, np.ones(20, np.float32), 1.0)
@@ -36,7 +36,7 @@ def test_views_and_products_count_as_what_the_file_holds():
 
 def test_strings_count_by_what_they_take():
     words = np.full(100, b"x" * 50, object)
-    with limited(Budget(0, 40_000)):
+    with limited(Budget(lambda: 0, 40_000)):
         constant(words[:10])
         with pytest.raises(InputError, match="would take"):
             constant(words[:100].repeat(2))
@@ -45,23 +45,43 @@ def test_strings_count_by_what_they_take():
 def test_arrays_are_refused_before_they_are_made():
     with pytest.raises(InputError, match="'node' would take 8 TB"):
         budget.require_room(1 << 40, 8, "node")
-    with limited(Budget(0)), pytest.raises(InputError, match="256 MB in all"):
+    with limited(Budget(lambda: 0)), pytest.raises(InputError, match="256 MB in all"):
         budget.require_elements((1 << 14, 1 << 13), np.dtype(np.float32), "node")
-    with limited(Budget(0, 1 << 40)):
+    with limited(Budget(lambda: 0, 1 << 40)):
         budget.require_elements((1 << 14, 1 << 13), np.dtype(np.float32), "node")
 
 
 def test_the_limits_grow_with_the_model():
-    small, large = Budget(0), Budget(1 << 30)
-    assert small.limit == 256 << 20 and large.limit == 16 << 30
+    small, large = Budget(lambda: 0), Budget(lambda: 1 << 30)
+    assert small.limit == small.least == 256 << 20 and large.limit == 16 << 30
     assert large.operations > small.operations and large.results > small.results and large.work > small.work
     with limited(small):
         assert budget.most_operations(1 << 22) == small.operations and budget.most_operations(5) == 5
     assert budget.most_operations(1 << 22) == 1 << 22
 
 
+def test_a_small_model_is_not_measured():
+    def measure() -> int:
+        raise AssertionError
+
+    with limited(Budget(measure)):
+        constant(np.zeros(100, np.float32))
+        budget.spend_work(1 << 30)
+        assert budget.has_room(1 << 20) and budget.allows_operations(1000, 1 << 22)
+        for more in (lambda: budget.has_room(1 << 30), lambda: budget.allows_operations(1 << 16, 1 << 22)):
+            with pytest.raises(AssertionError):
+                more()
+
+
+def test_no_more_operations_than_the_caller_allows():
+    with limited(Budget(lambda: 1 << 30)):
+        assert budget.allows_operations(1 << 16, 1 << 20) and not budget.allows_operations(101, 100)
+        assert not budget.allows_operations(1 << 27, 1 << 28)
+    assert budget.allows_operations(1 << 27, 1 << 28)
+
+
 def test_work_ends():
-    with limited(Budget(0)):
+    with limited(Budget(lambda: 0)):
         budget.spend_work(4 << 30)
         with pytest.raises(budget.Exhausted):
             budget.spend_work(1)
@@ -70,7 +90,7 @@ def test_work_ends():
 
 
 def test_results_count_together():
-    with limited(Budget(0)):
+    with limited(Budget(lambda: 0)):
         budget.spend_results(10_000, "a")
         with pytest.raises(InputError, match="'b' claims 10000 results"):
             budget.spend_results(10_000, "b")

@@ -97,7 +97,7 @@ def _steps_an_iteration(loop: LoopForm, steps: int, rnn: str, room: int) -> int:
     ops = loop.body.ops
     if not any(op.kind in PRODUCTS or op.kind in CONVOLUTIONS for op in ops):
         return 1
-    if rnn == "unroll" and steps * len(ops) <= budget.most_operations(MOST_UNROLLED):
+    if rnn == "unroll" and budget.allows_operations(steps * len(ops), MOST_UNROLLED):
         return steps
     weights = sum(value.data.nbytes for value in loop.body.constants() if value.data is not None)
     gains = len(ops) <= _MANY_OPS or _tells_sizes(loop)

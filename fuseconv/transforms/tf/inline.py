@@ -108,7 +108,7 @@ def _count_uses(module: Module) -> Counter[str]:
     uses = Counter(name for signature in module.signatures for name in _called(signature.graph, module))
     total = sum(size[name] * count for name, count in uses.items())
     deepest = max(depth.values(), default=0)
-    if total > budget.most_operations(_MAX_OPS) or deepest > _MAX_DEPTH:
+    if not budget.allows_operations(total, _MAX_OPS) or deepest > _MAX_DEPTH:
         raise InputError(f"The model's functions call each other {deepest} deep, for {total} operations in all.")
     for caller in reversed(size):
         for name in called[caller]:

@@ -37,7 +37,7 @@ def test_sizes_that_are_known_are_constants() -> None:
 
 
 def test_a_small_file_may_not_make_many_ops() -> None:
-    with budget.limited(budget.Budget(100)):
+    with budget.limited(budget.Budget(lambda: 100)):
         tf, x = builder()
         with pytest.raises(InputError, match="more operations than a file of its size justifies"):
             for _ in range(1 << 16):

@@ -107,7 +107,7 @@ def test_a_model_may_not_call_others_without_an_end() -> None:
         config = {"name": f"f{depth}", "layers": layers, "input_layers": [["x", 0, 0]],
                   "output_layers": [[f"m{depth}", 2, 0]]}  # fmt: skip
         layer = {"class_name": "Functional", "config": config}
-    with budget.limited(budget.Budget(1000)), pytest.raises(InputError, match=r"more operations|too deep"):
+    with budget.limited(budget.Budget(lambda: 1000)), pytest.raises(InputError, match=r"more operations|too deep"):
         Object(Model(False, ()), "Functional", layer["config"]).call([Value(types.FLOAT32, (2, 2), "x")], {})
 
 
