@@ -335,6 +335,7 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
                 _report_target(context.target, report, data, path)
             if path is not None and array is not None:
                 report.bytes_of_c = become_c_array(path, array.name, head(report))
+    context.module.take_apart()
     report.output = "" if out is None else os.fspath(out)
     return Conversion(report, None if out is None else Path(out), data, context.calibration.first)
 

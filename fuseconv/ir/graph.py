@@ -393,6 +393,15 @@ class Module:
         yield from dict.fromkeys(signature.graph for signature in self.signatures)
         yield from self.functions.values()
 
+    def take_apart(self) -> None:
+        """Take the ops from their operands and results, when the module is done with: in a circle of references they
+        would be garbage to search for."""
+        for graph in self.graphs():
+            for op in (*graph.ops, graph.terminator):
+                op.operands = []
+                for value in op.results:
+                    value.op = None
+
 
 __all__ = [
     "STATEFUL", "Dim", "FuncRef", "Graph", "Module", "Op", "Quantization", "Rejection", "Shape", "Signature", "Table",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from fuseconv.ir.graph import copy_graph, count_edits, detach, replace_uses
 from fuseconv.ir.verifier import check
 from tests.tf.text_cases import module_of, short_text
@@ -56,3 +58,13 @@ def test_kinds_have_a_dialect_and_a_type() -> None:
     (add, _) = module_of(TEXT)[0].signatures[0].graph.ops
     add.set_kind("tfl.ADD")
     assert (add.kind, add.dialect, add.type) == ("tfl.ADD", "tfl", "ADD")
+
+
+def test_what_is_taken_apart_is_no_garbage() -> None:
+    for found in (0, 1):
+        module, _ = module_of(TEXT)
+        gc.collect()
+        if not found:
+            module.take_apart()
+        del module
+        assert (gc.collect() > 0) == found
