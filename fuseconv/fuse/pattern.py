@@ -88,7 +88,10 @@ class Pattern:
         whether it did. The bindings hold until it returns."""
 
         bound = Bindings(lambda bound: _may_be_replaced(bound) and accept(bound))
-        return any(matcher.match(op, bound) for matcher in self._matchers)
+        for matcher in self._matchers:
+            if matcher.match(op, bound):
+                return True
+        return False
 
     def nearest_miss(self, op: Op) -> NearMiss | None:
         """Return the near miss with `op` as the root of the match, if a single thing differs: a constant of another

@@ -320,7 +320,7 @@ def _first_read(op: Op, counted: set[int], stored: Callable[[Value], tuple[int, 
     """Return the bytes of the constants that an op is the first to read, which are counted then."""
     total = 0
     for value in op.operands:
-        if value is not None and value.is_const:
+        if value is not None and value.op is None and value.is_const:
             buffer, size = stored(value)
             total += 0 if buffer in counted else size
             counted.add(buffer)

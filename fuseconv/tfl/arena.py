@@ -129,7 +129,7 @@ class _Numbers(dict["Value | None", int]):
 
     def __missing__(self, value: Value) -> int:
         number = -1
-        if not value.is_const:
+        if value.op is not None or not value.is_const:
             number = len(self.sizes)
             self.sizes.append(size_of(value))
         self[value] = number
@@ -142,8 +142,8 @@ def _runs(attrs: Mapping[str, object], functions: Mapping[str, int]) -> list[int
 
 
 def size_of(value: Value) -> int:
-    """Return the bytes of a tensor in the arena, unknown sizes being 1; 0 of constants, variable tensors, strings."""
-    if value.is_const or value.variable or value.shape is None:
+    """Return the bytes of a tensor in the arena, unknown sizes being 1; 0 of variable tensors and strings."""
+    if value.variable or value.shape is None:
         return 0
     return _bytes(value.dtype, value.shape)
 
@@ -168,8 +168,8 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def live_bytes(buffers: Iterable[Buffer], steps: int) -> list[int]:
-    """Return how many bytes are needed at each step."""
+def live_bytes(buffers: Iterable[tuple[int, int, int]], steps: int) -> list[int]:
+    """Return how many bytes are needed at each step. buffers: as of `Buffer`."""
     changes = [0] * (steps + 1)
     for size, first, last in buffers:
         if last >= 0:
@@ -225,7 +225,7 @@ def told_size(subgraphs: Sequence[Subgraph], plan: bytes) -> int | None:
 
 def _is_quick(buffers: Sequence[Buffer]) -> bool:
     steps = max((last for _, _, last in buffers), default=0) + 1
-    together = live_bytes((Buffer(1, first, last) for _, first, last in buffers), steps)
+    together = live_bytes([(1, first, last) for _, first, last in buffers], steps)
     alone = sum(last < 0 for _, _, last in buffers)
     return sum(count * count for count in (*together, alone)) <= _MOST_PAIRS * (len(buffers) + 1)
 

@@ -130,7 +130,7 @@ class _Buffers:
             self.places[value] = seen[key]
 
     def index(self, value: Value) -> int:
-        return self.places[value] if value.is_const else 0
+        return self.places[value] if value.op is None and value.is_const else 0
 
 
 def _head(value: Value) -> tuple:
@@ -237,7 +237,7 @@ class _Model:
 
     def _identity(self, value: Value) -> Any:
         """Return the key of a tensor of a subgraph: equal constants share one tensor."""
-        if not value.is_const or value.variable:
+        if value.op is not None or not value.is_const or value.variable:
             return value
         return self.buffers.index(value), value.dtype, value.shape, value.quantization
 

@@ -244,7 +244,7 @@ class _Walk:
 
         One whose result is large beside what it is made from is postponed: a smaller one may be made of it."""
         for value in op.operands:
-            if value is None or not (value.is_const or value.op in self.postponed):
+            if value is None or not (value.is_const if value.op is None else value.op in self.postponed):
                 return False
         if not op.operands or not op.results or not is_repeatable(op):
             return False

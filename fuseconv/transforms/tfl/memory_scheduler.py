@@ -193,7 +193,7 @@ class _Flow:
         for tensor, size in enumerate(self.sizes):
             if size and (tensor in self.makers or self.is_read(tensor)):
                 first = place[self.makers[tensor]] if tensor in self.makers else 0
-                last = max((place[reader] for reader in self.readers.get(tensor, ())), default=first)
+                last = max([place[reader] for reader in self.readers.get(tensor, ())], default=first)
                 buffers.append(Buffer(size, first, len(order) if tensor in self.kept else last))
         return buffers
 
@@ -241,8 +241,11 @@ def _only_maker(flow: _Flow, number: int, inputs: frozenset[int]) -> int | None:
     if maker in flow.pinned:
         return None
     results = flow.subgraph.nodes[maker].results
-    alone = all(tensor not in flow.kept and flow.readers.get(tensor, [number]) == [number] for tensor in results)
-    return maker if alone else None
+    only = [number]
+    for tensor in results:
+        if tensor in flow.kept or flow.readers.get(tensor, only) != only:
+            return None
+    return maker
 
 
 class _Window:
