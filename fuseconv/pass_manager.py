@@ -24,7 +24,6 @@ from typing import Any, TextIO, TypeAlias
 
 from fuseconv.errors import InputError, is_ours, module_error, suggestion
 from fuseconv.ir.graph import Module, count_edits
-from fuseconv.ir.rewriter import has_kind
 from fuseconv.ir.verifier import Fact, MalformedError, check
 from fuseconv.report.records import Report
 
@@ -225,6 +224,8 @@ class PassManager:
         # How often the module was changed in all, and how often it had been when each pass last ran.
         self._changes = 1
         self._changes_at: dict[str, int] = {}
+        # The kinds of the module's ops, and how often any op had been edited when they were looked up.
+        self._kinds_at: tuple[int, frozenset[str]] = -1, frozenset()
 
     def run(self, pipeline: Pipeline) -> bool:
         """Run a pipeline; return whether its first pass changed anything."""
@@ -269,7 +270,7 @@ class PassManager:
     def _run_pass(self, item: Pass) -> bool:
         if item.condition is not None and not item.condition(self.context):
             return False
-        if item.kinds is not None and not any(has_kind(graph, item.kinds) for graph in self.context.module.graphs()):
+        if item.kinds is not None and self._kinds().isdisjoint(item.kinds):
             return False
         if item.after_changes and self._changes_at.get(item.name) == self._changes:
             return False
@@ -294,26 +295,32 @@ class PassManager:
             self._check(item.ensures, f"{item.name} ensures")
         return changed
 
+    def _kinds(self) -> frozenset[str]:
+        """Return the kinds of the module's ops, and perhaps of some that were taken out since one was edited."""
+        edits = count_edits()
+        if self._kinds_at[0] != edits:
+            self._kinds_at = edits, frozenset().union(*[graph.kinds for graph in self.context.module.graphs()])
+        return self._kinds_at[1]
+
     def _call(self, item: Pass) -> Any:
         """Return what a pass returns. Raises InputError if a plug-in's asks for what there is not, raises, or leaves
         a module that is none."""
-        what = f"the pass {item.name}"
         try:
             arguments = self.context.arguments(item.parameters)
         except AttributeError as error:
             help = suggestion(f"{error}", ["module", "report", *self.context.options])
             why = f"asks for {error}, which passes are not given{help}"
-            raise module_error(what, item.function, why) from error
+            raise _wrong(item, why) from error
         if is_ours(item.function):
             return item.function(*arguments)
         try:
             said = item.function(*arguments)
             check(self.context.module)
         except MalformedError as error:
-            raise module_error(what, item.function, f"leaves a module that is none: {error}") from error
+            raise _wrong(item, f"leaves a module that is none: {error}") from error
         except Exception as error:
             # A module's function is the user's code and may raise anything.
-            raise module_error(what, item.function, error) from error
+            raise _wrong(item, error) from error
         return said
 
     def _check(self, facts: tuple[Fact, ...], who: str) -> None:
@@ -327,6 +334,10 @@ class PassManager:
             from fuseconv.ir.text import print_module  # a conversion that is looked into
 
             self.stream.write(f"// IR {when} {item.name}\n{print_module(self.context.module, elide=16)}\n")
+
+
+def _wrong(item: Pass, error: Exception | str) -> Exception:
+    return module_error(f"the pass {item.name}", item.function, error)
 
 
 def check_names(names: Sequence[str], pipeline: Pipeline) -> None:
