@@ -111,13 +111,13 @@ def of_graphs(graphs: Sequence[Graph], functions: Mapping[str, Graph] | None = N
 
 def _subgraph(graph: Graph, functions: Mapping[str, int]) -> Subgraph:
     numbers = _Numbers()
-    inputs = [numbers[value] for value in graph.inputs]
+    number = numbers.__getitem__
+    inputs = [*map(number, graph.inputs)]
     nodes = [
-        Node([numbers[value] for value in op.operands], [numbers[value] for value in op.results],
-             _runs(op.attrs, functions) if functions else ())
+        Node([*map(number, op.operands)], [*map(number, op.results)], _runs(op.attrs, functions) if functions else ())
         for op in graph.ops
-    ]  # fmt: skip
-    return Subgraph(inputs, [numbers[value] for value in graph.outputs], nodes, numbers.sizes)
+    ]
+    return Subgraph(inputs, [*map(number, graph.outputs)], nodes, numbers.sizes)
 
 
 class _Numbers(dict["Value | None", int]):
@@ -237,7 +237,7 @@ def _place(buffers: Sequence[Buffer], order: Sequence[int]) -> tuple[int, list[i
     total = 0
     for number in order:
         size, first, last = buffers[number]
-        taken = {entry for step in range(first, last + 1) if step in placed for entry in placed[step]}
+        taken = set().union(*[placed[step] for step in range(first, last + 1) if step in placed])
         begins[number] = begin = _first_gap(size, taken)
         total = max(total, begin + size)
         entry = begin, begin + size, number
@@ -266,7 +266,8 @@ def _first_gap(size: int, taken: Iterable[tuple[int, int, int]]) -> int:
     for start, end, _ in sorted(taken):
         if start - begin >= size:
             break
-        begin = max(begin, end)
+        if end > begin:
+            begin = end
     return begin
 
 

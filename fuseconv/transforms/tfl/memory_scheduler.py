@@ -53,14 +53,16 @@ def _around_peak(subgraph: Subgraph, inside: Sequence[int]) -> tuple[int, int, S
     peak, begin, end = -1, 0, len(nodes)
     waist, inputs, given, outputs = 0, subgraph.inputs, subgraph.inputs, subgraph.outputs
     for number, node in enumerate(nodes):
-        alive.update(node.results)
-        now += sum([sizes[tensor] for tensor in node.results])
+        for tensor in node.results:
+            alive.add(tensor)
+            now += sizes[tensor]
         need = now + inside[number] if inside else now
         if need > peak:
             peak, begin, end, inputs, outputs = need, waist, len(nodes), given, subgraph.outputs
-        gone = {tensor for tensor in (*node.operands, *node.results) if tensor >= 0 and last.get(tensor, -1) <= number}
-        alive -= gone
-        now -= sum([sizes[tensor] for tensor in gone])
+        for tensor in (*node.operands, *node.results):
+            if tensor in alive and last.get(tensor, -1) <= number:
+                alive.remove(tensor)
+                now -= sizes[tensor]
         if len(alive) == 1:
             waist, given = number + 1, [*alive]
             if end == len(nodes):
@@ -75,7 +77,7 @@ def _renumbered(part: Subgraph) -> Subgraph:
         numbers.setdefault(tensor, len(numbers) - 1)
 
     def renumbered(tensors: Sequence[int]) -> list[int]:
-        return [numbers[tensor] for tensor in tensors]
+        return [*map(numbers.__getitem__, tensors)]
 
     nodes = [Node(renumbered(node.operands), renumbered(node.results)) for node in part.nodes]
     sizes = [part.sizes[tensor] for tensor in numbers if tensor >= 0]
@@ -134,16 +136,23 @@ class _Flow:
         self.readers: dict[int, list[int]] = {}
         self.before: list[set[int]] = []
         for number, operands in enumerate(self.operands):
-            self.before.append({self.makers[tensor] for tensor in operands if tensor in self.makers})
+            before = set()
             for tensor in operands:
-                self.readers.setdefault(tensor, []).append(number)
+                if tensor in self.makers:
+                    before.add(self.makers[tensor])
+                if tensor in self.readers:
+                    self.readers[tensor].append(number)
+                else:
+                    self.readers[tensor] = [number]
+            self.before.append(before)
         for first, then in itertools.pairwise(pinned):
             self.before[then].add(first)
         self.kept = frozenset(subgraph.outputs)
         sizes = self.sizes
         self.frees = [[x for x in operands if sizes[x] and x not in self.kept] for operands in self.operands]
-        self.made = [sum([sizes[x] for x in node.results]) for node in subgraph.nodes]
-        self.dead = [sum([sizes[x] for x in node.results if not self.is_read(x)]) for node in subgraph.nodes]
+        self.made = [sum(map(sizes.__getitem__, node.results)) for node in subgraph.nodes]
+        unread = set(self.makers).difference(self.readers, self.kept)
+        self.dead = [sum([sizes[x] for x in node.results if x in unread]) for node in subgraph.nodes]
 
     def loads(self, order: Sequence[int]) -> list[int]:
         """Return the bytes that are needed at each node of an order."""
@@ -315,9 +324,15 @@ class _Window:
                 unit, reached = self.units[index], done | bit
                 if reached in made or now + unit.first >= budget:
                     continue
-                then = now - sum([size for readers, size in self.dies[index] if not readers & ~reached])
+                then = now
+                for readers, size in self.dies[index]:
+                    if not readers & ~reached:
+                        then -= size
                 if then + unit.rest >= budget:
                     continue
-                free = sum([1 << other for other in self.after[index] if not self.before[other] & ~reached])
-                made[reached] = then + unit.out, ready ^ bit | free, done, index
+                free = ready ^ bit
+                for other in self.after[index]:
+                    if not self.before[other] & ~reached:
+                        free |= 1 << other
+                made[reached] = then + unit.out, free, done, index
         return made
