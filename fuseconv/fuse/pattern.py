@@ -88,7 +88,7 @@ class Pattern:
         whether it did. The bindings hold until it returns."""
 
         bound = Bindings(lambda bound: _may_be_replaced(bound) and accept(bound))
-        for matcher in self._matchers:
+        for matcher in self._matchers:  # noqa: SIM110 - most patterns have one, and a generator takes as long as a try
             if matcher.match(op, bound):
                 return True
         return False
