@@ -179,6 +179,7 @@ def _convert(
     options: Options,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
+    """Convert a model that `opened` has made a source of: load -> the passes of CONVERT -> the file, or its bytes."""
     budget = options.budget(
         lambda: size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
     )

@@ -104,6 +104,8 @@ class _Piece:
         return known[self.known[value]] if value in self.known else value.data
 
     def _checked(self, results: Sequence[Any]) -> dict[str, np.ndarray]:
+        """Return the results of the user's function by the names of tensors. Raises InputError if they are not as many
+        as the op has, or of another type or shape than the file says."""
         assert self.op is not None
         code, arrays = self.op.attrs["custom_code"], [np.asarray(result) for result in results]
         if len(arrays) != len(self.op.results):

@@ -188,6 +188,8 @@ class _Flat:
                 return f"{name}:{index or 0}"
 
     def _add(self, nodes: Iterable[Any], prefix: str, control: list[str]) -> None:
+        """Copy nodes, with `prefix` in front of their names, and write out the functions that they call. control: what
+        each of them waits for."""
         for node in nodes:
             refs = [f"^{prefix}{ref[1:]}" if ref.startswith("^") else f"{prefix}{ref}" for ref in node.input]
             called = node.attr["f"].func.name if node.op in _CALLS else node.op
@@ -204,6 +206,8 @@ class _Flat:
             made.input.extend([*refs, *control])
 
     def _inline(self, call: str, function: Any, refs: list[str], control: list[str]) -> None:
+        """Write out the body of a function in the place of a call: f(x) -> the nodes of f, and a NoOp of the call's
+        name that waits for all of them."""
         from tensorflow.python.framework.function_def_to_graph import function_def_to_graph_def
 
         body, names = function_def_to_graph_def(function)

@@ -26,6 +26,7 @@ def _none_of(kinds: Collection[str], what: str) -> Callable[[Module], str]:
 
 
 def _reads_a_constant(module: Module) -> str:
+    """Return which read of a variable contradicts that what nothing writes is a constant; "" if none does."""
     written = {
         name
         for graph in module.graphs()

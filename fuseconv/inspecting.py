@@ -132,6 +132,8 @@ class _Reader:
         self.codes = [self._code(model.OperatorCodes(index)) for index in range(model.OperatorCodesLength())]
 
     def describe(self) -> dict[str, Any]:
+        """Return the document of `inspect`. Raises InputError, or one of _DAMAGE, for indices and offsets that lead
+        nowhere."""
         model = self.model
         subgraphs = [self._subgraph(model.Subgraphs(index)) for index in range(model.SubgraphsLength())]
         signatures = [_signature(model.SignatureDefs(index)) for index in range(model.SignatureDefsLength())]
@@ -171,6 +173,8 @@ class _Reader:
         }
 
     def _arena(self, subgraphs: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """Return the arena that a runtime plans for the file; with the size that the file's own plan takes, if it
+        brings one."""
         described = _described(subgraphs)
         given = [subgraph["tensors"][index] for subgraph in subgraphs[:1] for index in subgraph["inputs"]]
         dynamic = any(-1 in (tensor["shape_signature"] or ()) for tensor in given)

@@ -56,6 +56,8 @@ def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, 
 
 
 def _named(fusion: Fusion, match: Match, made: Any, tfl: Builder) -> dict[str, Value]:
+    """Return what a rewrite made by the names of results: a value, a list or a dict -> a dict. Raises InputError, which
+    names the fusion, for anything else, and for values that are neither operands nor built by this call."""
     names = list(match.results)
     if isinstance(made, Value):
         made = [made]

@@ -161,6 +161,9 @@ def _bind_names(names: tuple[str, ...], values: list[Any]) -> dict[str, Any] | N
 
 
 def _bind_attrs(root: Composite, implemented: FuncRef, of_function: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes that a match has, by what the composite declares: `name: type` must be there, `name:
+    default` may. Raises Refused for one that is missing, of another type, or not declared. of_function: those beside
+    the annotation."""
     if root.attrs is None:
         return {name: v for name, v in (of_function | implemented.attrs).items() if name != root.only_if}
     unknown = implemented.attrs.keys() - root.attrs.keys() - {_FUSABLE}

@@ -34,6 +34,9 @@ def _guarded(
     fits: Callable[[Any, Any], bool],
     wanted: str,
 ) -> OpFunction:
+    """Return the function of a module for the table. What it raises but for `declines`, and results that do not fit,
+    become an error that names the module. what, wanted: in words, for that."""
+
     def call(op: Op, *operands: Any, **attrs: Any) -> Any:
         try:
             made = function(op, *operands, **attrs)

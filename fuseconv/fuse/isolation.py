@@ -105,6 +105,9 @@ class Sandbox:
     def _ask(
         self, header: dict[str, Any], arrays: Sequence[np.ndarray], patience: float
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
+        """Send a request to the child, which is started if there is none, and return its answer. Raises Failed for what
+        the child could not do, and ChildEnded if it ended or worked longer than `patience` seconds: then it is
+        killed."""
         if self._child is None:
             self._child = _start()
         watch = self._child.watch
@@ -178,6 +181,7 @@ def _spawned() -> _Child:
 
 
 def _forked() -> _Child:
+    """Start a child as a copy of this process, with a pipe each way."""
     import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
 
     libc()
@@ -330,6 +334,8 @@ def _receive(
 
 
 def _arrays(reader: IO[bytes], specs: Sequence[dict[str, Any]], left: float) -> Iterator[np.ndarray]:
+    """Yield the arrays that follow a header. left: the most bytes that they may have in all. Raises ValueError for
+    more."""
     for spec in specs:
         shape = tuple(map(int, spec["shape"]))
         lengths = list(map(int, spec.get("lengths", ())))

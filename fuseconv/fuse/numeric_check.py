@@ -159,6 +159,8 @@ class NumericCheck:
             raise _Overtime
 
     def _examine(self, claim: Claim) -> _Finding:
+        """Compare the first pair of a claim that can be compared, and tell what came of it. Raises _Overtime when the
+        time of `auto` is over."""
         reasons: list[str] = []
         for made in claim.pairs:
             self._require_time()
@@ -176,6 +178,8 @@ class NumericCheck:
         return _Finding(False, f"{claim.reference} agrees to {difference.largest:.1e}")
 
     def _compare(self, pair: Pair, name: str) -> Difference:
+        """Run both models of a pair on the same random inputs and return how far they differ. name: of the reference,
+        in words. Raises Unverifiable where this pair tells nothing, NeverComparable where no pair would."""
         specs = [(value.name, value.dtype, value.shape) for value in _inputs(pair.reference)]
         if sum(_elements(value) for value in _inputs(pair.reference)) > _MAX_DRAWN:
             raise NeverComparable("its operands are too large to be drawn at random")

@@ -91,6 +91,8 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _guarded(plugin: str, load) -> ModuleType:
+    """Return the module that `load` loads. Raises InputError, which names the plug-in and its line, for whatever that
+    raises."""
     try:
         return load()
     except ModuleNotFoundError as error:

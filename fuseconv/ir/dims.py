@@ -171,6 +171,8 @@ def floordiv(a: Dim, b: Dim) -> Dim:
 # A model asks for the same few quotients and multiples of its unknown sizes again and again.
 @functools.lru_cache(maxsize=4096)
 def _quotient(a: Dim, b: Dim) -> Dim:
+    """Return floor(a / b), with what is divisible taken out: (2*n + 4) // 2 -> n + 2, (n*m) // m -> n, (4*n + 3) // 4
+    -> n. What is left stays a term "//" of its own: n // 2."""
     left, right = _lift(a), _lift(b)
     if len(right.terms) == 1:
         (m2, c2) = right.terms[0]

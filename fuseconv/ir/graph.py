@@ -192,6 +192,8 @@ class Op:
         return value
 
     def set_operands(self, operands: Sequence[Value | None]) -> None:
+        """Let the op read these values: the use lists of the old operands and of the new ones follow. Counts as an edit
+        if they differ."""
         global _edits
         before, self.operands = self.operands, list(operands)
         if before:

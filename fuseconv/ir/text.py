@@ -56,6 +56,8 @@ def parse_module(text: str) -> Module:
 
 
 def _graph_lines(graph: Graph, elide: int | None) -> Iterator[str]:
+    """Yield the lines of a graph. Values have numbers in the order in which they come; a constant stands in front of
+    the first op that reads it. elide: as for `print_module`."""
     numbers: dict[Value, int] = {}
 
     def declare(value: Value) -> str:
@@ -117,6 +119,8 @@ def _shape_text(shape: Shape | None) -> str:
 
 
 def _dim_text(dim: Dim) -> str:
+    """Return a size as `_parse_dim` reads it: 3*n+((n)//(2))+1. Symbols that are no plain names are written in
+    hexadecimal."""
     if not isinstance(dim, Sym):
         return str(dim)
     terms = []
@@ -162,6 +166,7 @@ def _encode(value: Any) -> Any:
 
 
 def _decode(value: Any) -> Any:
+    """Return the attribute that `_encode` made a literal of."""
     if isinstance(value, (list, tuple)):
         return type(value)(_decode(item) for item in value)
     if not isinstance(value, dict):
@@ -202,6 +207,7 @@ def _json_numbers(text: str) -> str:
 
 
 def _parse_dim(text: str) -> Dim:
+    """Parse a size: sums, products and // of integers and names. Raises FuseconvError for anything else."""
     names: list[str] = []
 
     def replace(match: re.Match) -> str:
@@ -238,6 +244,7 @@ class _Parser:
         self.graphs: dict[str, Graph] = {}
 
     def module(self) -> Module:
+        """Parse all graphs and signatures; graphs that no signature names are functions."""
         module = Module()
         for line in self.lines:
             if line.startswith("graph "):
@@ -252,6 +259,7 @@ class _Parser:
         return module
 
     def graph(self, name: str) -> None:
+        """Parse the lines of a graph, up to its closing brace."""
         graph = self.graphs[name] = Graph(name)
         values: dict[int, Value] = {}
         for line in self.lines:
@@ -292,6 +300,7 @@ def _between(text: str) -> str:
 
 
 def _parse_value(text: str) -> tuple[int, Value]:
+    """Parse a value: %3 "name": float32[2,n]<quantization> {extras} -> its number, and the value."""
     match = _VALUE.match(text)
     if match is None:
         raise FuseconvError(f"cannot read the value: {text}")
@@ -306,6 +315,7 @@ def _parse_value(text: str) -> tuple[int, Value]:
 
 
 def _parse_op(line: str, values: dict[int, Value]) -> Op:
+    """Parse the line of an op, and note its results by their numbers in `values`."""
     match = _OP.match(line)
     if match is None:
         raise FuseconvError(f"cannot read the op: {line}")

@@ -37,6 +37,7 @@ def check(module: Module, dialect: str | None = None) -> None:
 
 
 def _check_graph(graph: Graph, dialect: str | None) -> None:
+    """Hold the ops of a graph to their order, their operands and, if it is given, a dialect."""
     made: set[Value] = set(graph.inputs)
     for op in (*graph.ops, graph.terminator):
         if dialect is not None and op is not graph.terminator and op.dialect != dialect:
@@ -55,6 +56,7 @@ def _check_graph(graph: Graph, dialect: str | None) -> None:
 
 
 def _check_operand(graph: Graph, op: Op, operand: Value, count: int, made: set[Value]) -> None:
+    """Hold an operand to its use list, its array if it is a constant, and to `made`, what the ops before have made."""
     if operand.uses.get(op) != count:
         raise MalformedError(f"the use list of {operand} does not tell how often {op} in {graph.name} reads it")
     array = operand.stored

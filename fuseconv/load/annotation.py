@@ -33,6 +33,8 @@ def annotation(function_attrs: Mapping[str, Any]) -> FuncRef | None:
 
 
 def _from_bytes(data: bytes) -> FuncRef | None:
+    """Parse an annotation as its forms have it: a NameAttrList as bytes or as text, or "name, flag, flag". None for
+    bytes that are none of these."""
     if data.startswith(_NAME_FIELD):
         try:
             return attrs.func(classes["NameAttrList"].FromString(data))

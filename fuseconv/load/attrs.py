@@ -87,6 +87,8 @@ def tensor(proto: Any, name: str) -> np.ndarray:
 
 
 def _values(proto: Any, kind: DType) -> np.ndarray:
+    """Return the values of a TensorProto that lists them one by one, as a vector: halves are stored as integers of
+    their bits, complex numbers as pairs."""
     values = getattr(proto, _VALUE_FIELDS.get(kind, "int_val"))[:]
     if kind in (types.FLOAT16, types.BFLOAT16):
         return np.array(values, np.uint16).view(kind.numpy)
@@ -104,6 +106,8 @@ def _values(proto: Any, kind: DType) -> np.ndarray:
 
 
 def _spread(values: np.ndarray, dims: tuple[int, ...], count: int, name: str) -> np.ndarray:
+    """Return values in a shape: where there are fewer than elements, the last one stands for the rest, as TensorFlow
+    has it. Raises InputError for more, and where the budget has no room."""
     given = len(values)
     if given == count:
         return values.reshape(dims)

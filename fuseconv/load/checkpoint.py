@@ -105,6 +105,8 @@ class Checkpoint:
         return self._assembled(wanted, boxes, dtype, name)
 
     def _assembled(self, wanted: Box, boxes: dict[Box, Any], dtype: DType, name: str) -> np.ndarray:
+        """Return a part of a tensor that is cut otherwise than the stored slices, as a copy made of those that overlap
+        with it. boxes: the slices, which tile the tensor."""
         pieces = []
         for box, stored in boxes.items():
             places = intersect(box, wanted)
@@ -133,6 +135,8 @@ class Checkpoint:
             raise _damaged(self.path) from None
 
     def _data(self, entry: Any, dtype: DType, shape: tuple[int, ...], name: str) -> np.ndarray:
+        """Return the array of an entry: a view of its mapped file, but for strings. Raises InputError if its bytes lie
+        beyond the file or do not fit the type and shape."""
         shard = self._shard(entry.shard_id, name)
         offset, size = entry.offset, entry.size
         if offset < 0 or size < 0 or offset + size > len(shard):
@@ -155,6 +159,7 @@ class Checkpoint:
             raise InputError(f"The checkpoint {self.path} has '{name}' share its bytes with others: it is damaged.")
 
     def _shard(self, number: int, name: str) -> mmap.mmap | bytes:
+        """Return a data file, mapped when it is first asked for. name: of the tensor, for the sentences of errors."""
         shard = self._shards.get(number)
         if shard is None:
             if not 0 <= number < self._shard_count:

@@ -125,6 +125,8 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 
 def _add(meta: Any, key: str, trace: Trace, library: dict[str, Any]) -> None:
+    """Add a signature that calls a function of the object graph: a Placeholder for each argument, and a call with these
+    and what the function captures. Raises InputError if the function has others than the trace says."""
     concrete = meta.object_graph_def.concrete_functions[trace.concrete]
     takes, returns = library[trace.concrete].signature.input_arg, library[trace.concrete].signature.output_arg
     if len(takes) != len(trace.inputs) + len(concrete.bound_inputs) or len(returns) != len(trace.outputs):

@@ -56,6 +56,7 @@ def load_proto(proto: Any, name: str, *, inputs: Sequence[str] = (), outputs: Se
 
 
 def _read(path: Path) -> Any:
+    """Return the GraphDef of a file. Raises InputError, which says what else the file seems to be, if it holds none."""
     try:
         data = read_file(path)
     except OSError as error:
@@ -101,6 +102,10 @@ class _Loader:
         self.importer = Importer(proto.library.function, OpDefs())
 
     def load(self, inputs: list[str], outputs: list[str]) -> Module:
+        """Return the module of the part of the graph that the outputs need, with one signature `serving_default`.
+
+        By default outputs are the nodes that nothing reads, inputs the placeholders. Raises InputError for names that
+        the graph lacks, and for variables, whose values a GraphDef does not hold."""
         for name in (*inputs, *outputs):
             if _node(name) not in self.nodes:
                 raise InputError(f"{self.name} has no node '{_node(name)}'. {self._listing()}")

@@ -198,6 +198,8 @@ class _Builder:
         self.calls: list[Op] = []
 
     def build(self, outputs: Sequence[str], run: Sequence[str]) -> None:
+        """Build the ops that the outputs need, and the nodes to run besides. outputs: references of tensors; run: names
+        of nodes. Raises InputError for operands of other types than an op's definition takes."""
         self.outputs = outputs
         roots = [self.parse(ref)[0] for ref in outputs if ref not in self.feeds]
         reached = self._reach((*roots, *run))
@@ -304,6 +306,8 @@ class _Builder:
         return known
 
     def _add(self, name: str, kind: str, reached: Mapping[str, list[str]]) -> Op:
+        """Make the op of a node, without operands yet; a node whose op is a function of the library becomes a call of
+        it."""
         node = self.nodes.by_name[name]
         if kind in self.importer.library:
             op = Op("tf.PartitionedCall", (), {"f": FuncRef(kind)}, name, (name,))
@@ -320,6 +324,9 @@ class _Builder:
         return op
 
     def _attrs(self, node: Any, op_def: OpDef | None) -> dict[str, Any]:
+        """Return the attributes of a node that its results may depend on: none that only say types and counts, which
+        operands and results tell, where the node is to run, or what holds by default. Raises InputError for one that is
+        missing, of another type, or that the definition does not allow."""
         if op_def is None:
             return {key: attrs.attr(value) for key, value in attrs.sorted_items(node.attr) if not key.startswith("_")}
         found: dict[str, Any] = {}
@@ -348,6 +355,7 @@ class _Builder:
         return found
 
     def _add_results(self, op: Op, node: Any, reached: Mapping[str, list[str]]) -> None:
+        """Add the results of an op, by its definition or, of an op that nobody knows, by what its readers ask for."""
         types = self.importer.types(node)
         self.takes.append(None if types is None else types[0])
         outputs = self._guessed_types(node, reached) if types is None else types[1]

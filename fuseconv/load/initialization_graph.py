@@ -125,6 +125,8 @@ class Effects:
         return self.source(source.scope, source.operand(index))
 
     def _enter(self, scope: Scope, name: str) -> Scope:
+        """Return the body of the function that a node calls as a scope of its own, the same for the same call. Raises
+        InputError for a function that the model lacks, and when too much was entered."""
         inner = self._calls.get((scope, name))
         if inner is None:
             node = scope.nodes.by_name[name]
