@@ -268,6 +268,8 @@ class PassManager:
                 return self.run(stage.passes)
 
     def _run_pass(self, item: Pass) -> bool:
+        """Run a pass, unless its condition, its kinds or `after_changes` leave it out; return whether it changed
+        anything. Its time and edits go to the report."""
         if item.condition is not None and not item.condition(self.context):
             return False
         if item.kinds is not None and self._kinds().isdisjoint(item.kinds):

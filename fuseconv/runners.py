@@ -237,6 +237,8 @@ def original_functions(
 def _parts_of_graph(
     graph: _FrozenGraph, file: TFLiteFile, renamed: Mapping[str, str], inputs: Sequence[str], outputs: Sequence[str]
 ) -> dict[str, Function]:
+    """Return the part of a frozen graph that each signature of a file computes. renamed: names of the file for those of
+    the graph."""
     own = {new: old for old, new in renamed.items()}
     functions = {}
     for name, (_, *ends) in file.signatures.items():
@@ -261,6 +263,8 @@ def _tflite(file: TFLiteFile) -> dict[str, Function]:
 
 
 def _saved_model(files: ModelFiles, names: Sequence[str], tags: Sequence[str]) -> dict[str, Function]:
+    """Return the signatures of a SavedModel that the file has, in TensorFlow; of a model without signatures, the
+    functions that `load` takes for these."""
     import tensorflow as tf
 
     wanted = chosen_tags(files, tags)

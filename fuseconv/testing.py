@@ -231,6 +231,8 @@ def _compare(
     converted: Converted, specs: Sequence[Any], batches: Sequence[int], inputs: Inputs | None, atol: float, rng: Any,
     functions: Mapping[str, CustomFunction],
 ) -> None:
+    """Run a file on random batches, twice each, with and without delegates, and hold it to what the function returns.
+    Raises AssertionError, which tells the run."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     runs = list(itertools.product(batches, range(2)))
@@ -309,6 +311,7 @@ def _arrays(specs: Sequence[Any], inputs: Inputs | None, rng: np.random.Generato
 
 
 def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Draw an array: normal numbers, integers from -10 to 10 or all of 8 bits, words of three letters."""
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind == "O":

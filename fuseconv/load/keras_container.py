@@ -123,6 +123,8 @@ def _decoded(path: Path, config: str | bytes) -> dict[str, Any]:
 
 
 def _read_hdf5(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], str]:
+    """Return the architecture of an .h5 file, and the version of Keras that wrote it. checked: whether its structure
+    was checked before. Raises InputError for a damaged file, and for one of weights alone."""
     import h5py
 
     try:
@@ -204,6 +206,8 @@ def _dataset_bytes(path: Path, label: str, dataset: Any) -> int:
 
 
 def _check_attributes(path: Path, label: str, item: Any, size: int) -> None:
+    """Refuse attributes that are larger than the file, or whose elements lie elsewhere. h5py would make room for what
+    they claim."""
     import h5py
 
     for index in range(h5py.h5a.get_num_attrs(item)):
@@ -229,6 +233,8 @@ def _require_plain(path: Path, label: str, kind: Any) -> None:
 
 
 def _read_zip(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], str]:
+    """Return the architecture of a .keras archive, and the version of Keras that wrote it. checked: whether its members
+    were checked before. Raises InputError for a damaged one."""
     import h5py
 
     try:

@@ -167,6 +167,8 @@ def _keras_of(model: Any) -> Any:
 
 
 def _keras_signature(model: Any, library: Any) -> dict[str, Traced]:
+    """Trace a Keras model as its only signature; return none if only its own `export` knows what it takes. library: its
+    module, `keras` or `tf_keras`."""
     from fuseconv.load.through_keras.trace_model import NoInputs, trace_model
 
     is_keras3 = library.__name__ == "keras"

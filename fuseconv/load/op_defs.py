@@ -166,6 +166,8 @@ def _from_bytes(data: bytes) -> OpDef:
 
 
 def _from_proto(proto: Any) -> OpDef:
+    """Return the definition that an OpDef of the model holds. Raises InputError for a default of another type than its
+    attribute."""
     attr_types, defaults, allowed, least = {}, {}, {}, {}
     for attr in proto.attr:
         attr_types[attr.name] = attr.type
@@ -208,6 +210,8 @@ def _lines() -> dict[str, str]:
 
 @functools.cache
 def _from_table(name: str) -> OpDef | None:
+    """Return TensorFlow's own definition of an op, parsed from its line of op_defs.txt; None if TensorFlow has no such
+    op."""
     line = _lines().get(name)
     if line is None:
         return None

@@ -111,6 +111,8 @@ def _set_type(field: Any, type_name: str) -> None:
 
 
 def _declare() -> dict[str, Any]:
+    """Return message classes by the lines of _TABLE: message: field=number type, ... A map becomes a repeated entry of
+    key and value, as protobuf has it; fields with "?" are the members of one oneof."""
     file = descriptor_pb2.FileDescriptorProto(name="fuseconv/tensorflow.proto", package="tensorflow", syntax="proto3")
     for line in _TABLE.strip().replace(",\n", ",").splitlines():
         name, _, fields = line.partition(":")

@@ -137,6 +137,9 @@ class Resources:
         return [item.decode(errors="replace") for item in array.reshape(-1)]
 
     def _variable(self, name: str, op: Op, node: str) -> Variable:
+        """Return a variable with the value that the model gives it: the checkpoint's, by the restore graph or by the
+        object graph, or what its initializer computes; None where nothing tells it. Raises InputError for one of
+        another type or shape."""
         dtype = op.attrs.get("dtype") or op.result.dtype
         variable = Variable(name, dtype, symbolic(op.attrs.get("shape"), name))
         restored, initial = self._origin(node)
@@ -172,6 +175,8 @@ class Resources:
         return self._checkpoint.read(name, slice_spec)
 
     def _table(self, name: str, op: Op, node: str) -> Table:
+        """Return a table with the keys and values that the model fills it with; without any if it is filled while the
+        model runs. Raises InputError for types that TFLite's tables do not hold."""
         key_dtype, value_dtype = (op.attrs.get(key) for key in ("key_dtype", "value_dtype"))
         if not isinstance(key_dtype, DType) or not isinstance(value_dtype, DType):
             raise InputError(f"The table '{op.name}' does not say what it holds: the model file is damaged.")
@@ -215,6 +220,7 @@ class Resources:
         return self._values[key]
 
     def _compute(self, source: Source, depth: int) -> np.ndarray | None:
+        """Compute what `_evaluate` returns. depth: how many ops are computed for one above this one."""
         if source.op == "Const":
             return _const(source)
         if source.op == "RestoreV2":

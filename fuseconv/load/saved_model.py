@@ -61,6 +61,8 @@ def function_signatures(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str
 
 
 def _read(files: ModelFiles, message: str = "SavedModel") -> Any:
+    """Return the SavedModel of a directory, parsed as `message`: SavedModelOutline passes over what only models without
+    signatures need. Raises InputError, which says what was probably meant, if there is none."""
     path = files.root
     file = path / "saved_model.pb"
     try:
@@ -86,6 +88,8 @@ def _read(files: ModelFiles, message: str = "SavedModel") -> Any:
 
 
 def _meta_graph(proto: Any, tags: Sequence[str], path: Path) -> Any:
+    """Return the graph with exactly these tags, by default "serve"; without tags, the only one that could be meant.
+    Raises InputError, which lists the tags that there are, for any other."""
     by_tags = [(frozenset(meta.meta_info_def.tags), meta) for meta in proto.meta_graphs]
     wanted = frozenset(tags or ("serve",))
     for found, meta in by_tags:
@@ -102,6 +106,8 @@ def _meta_graph(proto: Any, tags: Sequence[str], path: Path) -> Any:
 
 
 def _chosen(meta: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the signatures to load by their names, by default all with outputs, `serving_default` first. Raises
+    InputError for a name that there is not."""
     there = {
         name: signature
         for name, signature in meta.signature_def.items()
@@ -128,6 +134,7 @@ class _Loader:
                 self.nodes.constants[node] = constant(np.array(os.fsencode(asset), object), name=node)
 
     def load(self, chosen: Mapping[str, Any]) -> Module:
+        """Return the module of these signatures; those that compute the same become one with several names."""
         module = Module()
         comparison = SignatureComparison(self.nodes, self.importer.library)
         for name, proto in chosen.items():
@@ -145,6 +152,8 @@ class _Loader:
         return module
 
     def _signature(self, name: str, proto: Any) -> Signature:
+        """Build the graph of a signature. Raises InputError for tensors that are not in the graph, of another type than
+        the signature says, or fed twice."""
         inputs: dict[str, Value] = {}
         for key, info in sorted(proto.inputs.items()):
             ref = _tensor_name(info, name, key)

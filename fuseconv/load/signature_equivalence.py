@@ -44,6 +44,8 @@ class SignatureComparison:
         return self._node_lists(ours, theirs, functions, renamed) and self._functions(functions)
 
     def _main_graph(self, outputs: Iterable[_Pair], fed: dict[str, str], functions: dict[_Pair, None]) -> bool:
+        """Return whether pairs of tensors are computed by equivalent nodes, from these down to `fed`: inputs of one
+        signature, and the other's in their places. Pairs of functions are left in `functions` to compare."""
         fed_too, known = set(fed.values()), self.nodes.by_name
         pending = [(_tensor(x), _tensor(y)) for x, y in outputs]
         seen: set[_Pair] = set()
@@ -86,6 +88,7 @@ class SignatureComparison:
         return True
 
     def _function(self, f: Any, g: Any, pending: dict[_Pair, None]) -> bool:
+        """Return whether two functions are equivalent but for those that they call, which are left in `pending`."""
         if not (
             f.signature.input_arg == g.signature.input_arg
             and f.signature.output_arg == g.signature.output_arg

@@ -159,6 +159,7 @@ class _Functions:
         return self.module
 
     def _signature(self, names: list[str], item: Traced) -> Signature:
+        """Build the graph of a traced function, whose inputs and outputs have the names that it was traced with."""
         function, name = item.function, names[0]
         prefix = f"{name}/" if self.prefixed else ""
         nodes = Nodes(_with_prefix(item.graph_def.node, prefix))
@@ -196,6 +197,7 @@ class _Functions:
                 raise InputError(f"The model reads '{node.name}', a {capture.dtype.name} that cannot be converted.")
 
     def _bind_variable(self, handle: Any, variable: Any, node: Any) -> None:
+        """Turn a node into the handle of a variable, with the value that it holds now."""
         dtype = _dtype(variable)
         if id(handle) not in self.names:
             name = self._new(handle, variable.name.partition(":")[0], self.module.variables)
@@ -209,6 +211,7 @@ class _Functions:
         node.attr["shared_name"].s = self.names[id(handle)].encode()
 
     def _bind_table(self, handle: Any, node: Any) -> None:
+        """Turn a node into the handle of a table, with what it holds now. Raises InputError for any other resource."""
         if id(handle) not in self.names:
             types = _table_types(handle)
             if types is None:

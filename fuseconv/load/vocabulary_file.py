@@ -68,6 +68,8 @@ def _lines(data: bytes) -> list[bytes]:
 def _column(
     index: int, dtype: DType, lines: list[bytes], rows: list[list[bytes]], offset: int, path: Path
 ) -> np.ndarray:
+    """Return a column of a vocabulary, or the lines, or their numbers, as an array. offset: the first line's number.
+    Raises InputError for texts that are no numbers of the type."""
     if index == _LINE_NUMBER:
         return np.arange(offset, offset + len(lines), dtype=dtype.numpy)
     texts = lines if index == _WHOLE_LINE else [row[index] for row in rows]

@@ -288,6 +288,7 @@ def _types(report: Report) -> str:
 
 
 def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> None:
+    """Show the fusions that were not made, by rule and reason, with their nodes."""
     if not records:
         return
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)

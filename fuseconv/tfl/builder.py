@@ -220,6 +220,8 @@ class Builder:
         return [dim if isinstance(dim, int) else -1 for dim in shape]
 
     def _values(self, operands: tuple[Operand, ...], indices: frozenset[int]) -> list[Value | None]:
+        """Return operands as values: arrays become constants, lists int32 vectors, numbers constants of the type that
+        the first value has, or int32 where they are indices."""
         values: list[Value | None] = []
         for index, operand in enumerate(operands):
             if operand is None or isinstance(operand, Value):
@@ -236,6 +238,8 @@ class Builder:
     def _fold(
         self, kind: str, values: list[Value | None], attrs: dict[str, Any], result_types: list
     ) -> Value | None:
+        """Return what an op makes of constants as a constant; None if an operand is none, no folder knows the op, or
+        the result would be much larger than its operands."""
         if kind == "RANK" and values[0] is not None and values[0].rank is not None:
             return constant(np.array(values[0].rank, np.int32), types.INT32, self.name)
         compute = KERNELS.get(kind)

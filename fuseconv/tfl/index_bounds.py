@@ -47,6 +47,7 @@ def _readers(graph: Mapping[str, Any]) -> dict[int, list[Mapping[str, Any]]]:
 
 
 def _bounds(graphs: list[Any], readers: list[dict[int, list[Any]]], graph: int, tensor: int) -> Iterator[Bound]:
+    """Yield the bound of each use of a tensor as an index, in all subgraphs that its elements are handed on to."""
     pending, seen = [(graph, tensor)], {(graph, tensor)}
     while pending:
         number, value = pending.pop()

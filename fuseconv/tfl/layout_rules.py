@@ -138,6 +138,7 @@ def arranged(op: Op, form: Form) -> Arranged | None:
 
 @_rule(*ELEMENTWISE)
 def _elementwise(op: Op, form: Form) -> Arranged | None:
+    """Arrange an element-wise op: constants go into the form, scalars stay."""
     if not form.takes(op.result.shape):  # type: ignore[arg-type]
         return None
     operands: list[bool | Value | None] = []
@@ -164,6 +165,8 @@ def _padded(op: Op, form: Form) -> Arranged | None:
 
 @_rule(*REDUCTIONS)
 def _reduced(op: Op, form: Form) -> Arranged | None:
+    """Arrange a reduction: its axes are those of the form. Without `keep_dims` the result is plain, if what is left of
+    the dimensions is in its old order."""
     x, axes = op.operands
     if x is None or not form.takes(x.shape) or axes is None or axes.data is None:  # type: ignore[arg-type]
         return None

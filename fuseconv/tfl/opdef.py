@@ -86,6 +86,9 @@ def op(
 def _definition(
     function: Callable, name: str, options: str | None, derived: dict[str, Callable[[Op], Any]]
 ) -> OpDef:
+    """Read the definition of an operator off a function's signature: operands are its positional parameters, optional
+    with a default, indices if they are annotated so; attributes are keywords, with their defaults. What it returns are
+    the types and shapes of results."""
     # What `inspect.signature` reads too, which takes ten times as long.
     code, defaults = function.__code__, function.__kwdefaults__ or {}
     operands = code.co_varnames[: code.co_argcount]

@@ -121,6 +121,7 @@ def check_option(table_name: str, name: str, value: Any) -> None:
 
 
 def _check(table_name: str, name: str, value: Any) -> None:
+    """Do what `check_option` does."""
     field = table(table_name).get(name)
     if field is None or value is None or isinstance(value, FuncRef):
         return

@@ -29,7 +29,6 @@ _RULES: OpTable[Callable[[Op, Part], Needs]] = OpTable()
 _rule = _RULES.declare
 
 
-
 def needs(op: Op, part: Part) -> Needs:
     """Return what the operands must give for this part of the op's only result."""
     rule = _RULES.get(op.type)
@@ -44,6 +43,7 @@ def _data(op: Op) -> list[Value | None]:
 
 @_rule(*ELEMENTWISE)
 def _elementwise(op: Op, part: Part) -> Needs:
+    """Take the same part of each operand that has the dimension, and operands that are broadcast along it whole."""
     shape = op.result.shape
     wanted: list[Part | None] = []
     for value in op.operands:

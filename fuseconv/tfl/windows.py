@@ -39,6 +39,7 @@ def pads_as_same(conv: Op, attrs: dict[str, Any], sizes: Shape, pads: Sequence[S
 
 
 def _as_same(size: Dim, pad: Sequence[Dim], span: Dim, stride: int) -> bool:
+    """Return whether SAME pads one dimension with these zeros, or with others that no window reads."""
     before, after = pad
     if not (isinstance(span, int) and isinstance(before, int) and isinstance(after, int)):
         return False

@@ -144,6 +144,8 @@ class Object:
             raise unknown(self.part.label, f"its config or inputs do not fit ({error})") from error
 
     def _called(self, known: Layer, dtype: DType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call the function of a layer, and see to what its result does to masks. Raises UnknownLayer for arguments
+        that the function does not heed, types that it is not right for, and masks whose way is not known."""
         tensors, options = _bind(known, args, kwargs)
         # Keras 3 hands the training=False of the whole model to every layer, whatever the file says; tf-keras does not.
         if options.get("training") and not self.model.keras3:
@@ -181,6 +183,8 @@ class Object:
 
     @contextlib.contextmanager
     def _scope(self) -> Iterator[None]:
+        """Let ops that are built have names as Keras gives them: outer/dense_1. Raises InputError where layers nest too
+        deep."""
         tf, outer = self.model.tf, self.model.tf.scope
         # Keras opens the scope of a layer once to build it and once to call it, each time with the next number.
         number = 2 * self.calls + 1

@@ -90,6 +90,8 @@ def inputs_of(kind: str, config: Mapping[str, Any]) -> Any:
 
 
 def _sequential_input(config: Mapping[str, Any], layers: list[Any]) -> InputSpec:
+    """Return the input that the first layer of a Sequential tells: an InputLayer, a model, or `batch_input_shape` of a
+    layer of floats. Raises UnknownLayer if it tells none."""
     first = config_of(layers[0])
     kind = class_of(layers[0])
     if kind == "InputLayer":
@@ -107,6 +109,8 @@ def _sequential_input(config: Mapping[str, Any], layers: list[Any]) -> InputSpec
 
 
 def _input_spec(data: Mapping[str, Any]) -> InputSpec:
+    """Return the input that an InputLayer is. Raises UnknownLayer for a sparse or ragged one, and for one without a
+    shape."""
     config = config_of(data)
     shape = config.get("batch_shape") or config.get("batch_input_shape")
     label = f"InputLayer '{config['name']}'"

@@ -69,6 +69,8 @@ def _unlisted_object(path: Path, name: str) -> str:
 
 
 def _check_object(path: Path, item: dict[str, Any], known: Collection[str], trusted: bool) -> None:
+    """Refuse an object of an architecture that Keras does not know or that could do more than compute. known: names of
+    the user's own classes; trusted: whether the user vouches for the file. Raises InputError."""
     for key in ("class_name", "module", "registered_name"):
         value = item.get(key)
         if not isinstance(value, str) and (value is not None or key == "class_name"):

@@ -104,6 +104,9 @@ def _lower_graph(
 def _apply(
     op: Op, rules: Mapping[str, OpFunction], functions: dict[str, Graph]
 ) -> tuple[str, Sequence[Value | None], list[Op]]:
+    """Lower one op -> why that is refused ("" if it is not), the values for its results, and the ops that make them.
+    What a refused rule has built is undone. Raises InputError for a rule of a plug-in that raises or makes other
+    results."""
     if op.rejection is not None:
         return op.rejection.why, (), []
     rule = rules.get(op.type)

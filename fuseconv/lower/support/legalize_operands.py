@@ -130,6 +130,9 @@ def as_vectors(tfl: Lowering, *operands: Value) -> tuple[Any, ...]:
 
 
 def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str, Any]) -> Value:
+    """Build an op on operands of more dimensions than its kernel broadcasts: dimensions that are broadcast alike are
+    merged, or, if these are too many yet, operands are broadcast before it."""
+
     def build(*operands: Value) -> Value:
         return tfl.op(kind, operands, attrs)[0]
 

@@ -121,6 +121,9 @@ def _condition(k: Call, loop: Sequence[Value], states: int) -> FuncRef:
 def _body(
     k: Call, loop: Sequence[Value], before: int, lists: Sequence[_List], cell: Cell, run: Recurrence
 ) -> FuncRef:
+    """Build the function of one step: (time, outputs, [last output,] states, steps, lists) -> the same of the next
+    step. before: 1 if the steps are masked, whose last output is then carried; lists: what elements are taken of, the
+    inputs first, then the mask."""
     tf, count = k.tf, len(cell.states)
     with _function(k, "while_body", loop) as graph:
         inputs = graph.inputs

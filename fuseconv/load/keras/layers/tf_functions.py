@@ -38,6 +38,8 @@ def slicing_op_lambda(k: Call, *args: Any, function: str) -> Any:
 
 
 def _call(k: Call, function: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """Call a function of TensorFlow by its name, with Python's own rules for its arguments. Refuses one that is not
+    known, and on 16 bits one that does not round once."""
     known = _FUNCTIONS.get(function)
     if known is None:
         k.refuse(f"the function tf.{function[:60]} is not read as data")

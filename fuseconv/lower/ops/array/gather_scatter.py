@@ -290,6 +290,8 @@ def _integers(tfl: Lowering, indices: Value) -> Value:
 
 
 def _unique(tfl: Lowering, x: Value, index_type: types.DType) -> tuple[Value, Value]:
+    """Return the distinct elements in the order of their first places, and for each element the place of its own among
+    them."""
     require(x.dtype not in (types.FLOAT64, types.UINT64), f"UNIQUE has no kernel for {x.dtype}")
     if x.dtype is types.STRING:
         # ARG_MAX is where each string occurs first.

@@ -154,6 +154,8 @@ def _diagonals(low: int, high: int, rows: int, columns: int, align: str) -> Iter
 
 
 def _part(tfl: Lowering, x: Value, low: int, high: int, align: str, padding: Value | None) -> Value:
+    """Return diagonals [..., high - low + 1, longest] of matrices, or one [..., longest] where low is high. padding:
+    for the ends of shorter ones."""
     *batch, height, width = shape_of(x)
     if low == high == 0 and not is_static((height, width)):
         # Neighbors on the diagonal are a row and a column apart.
