@@ -151,6 +151,8 @@ def _shape(spec: Spec, batch: int, size: int) -> tuple[int, ...]:
 
 
 def _random_array(shape: tuple[int, ...], dtype: np.dtype, limits: Range, random: np.random.Generator) -> np.ndarray:
+    """Draw an array of a type: normal floats, words of three letters, integers below `limits.whole`, or all of 8 bits
+    that are no indices."""
     if dtype == np.dtype(object):
         letters = random.integers(ord("a"), ord("z") + 1, (*shape, 3), dtype=np.uint8)
         array = np.empty(shape, object)

@@ -64,7 +64,7 @@ def TensorListGather(tf: TfBuilder, op: Op, rank: int, x: Value, indices: Value,
 
 
 def counts(indices: Value, x: Value) -> bool:
-    """Return True if the indices are known to be 0, 1, ..., n - 1 for x of n elements. up to the last of x."""
+    """Return whether indices are known to be 0, 1, ..., n - 1, for x of n elements."""
     if x.shape is None or indices.shape is None or indices.shape[0] != x.shape[0]:
         return False
     known = content_of(indices)
@@ -80,6 +80,8 @@ def counts(indices: Value, x: Value) -> bool:
 def tensor_list_scatter(
     tf: TfBuilder, op: Op, rank: int, tensor: Value, indices: Value, element_shape: Value, count: Value | None = None
 ) -> Value:
+    """Return the given tensor where its elements are in order, else TensorScatterUpdate(zeros, indices, tensor). A
+    count of elements that is -1, or not there, is the largest index and one."""
     same_count = op.result.shape is not None and tensor.shape is not None and op.result.shape[0] == tensor.shape[0]
     if counts(indices, tensor) and (count is None or same_count):
         return tensor

@@ -126,6 +126,8 @@ def conv_backprop_input(
     dilations: Sequence[int] = (),
     explicit_paddings: Sequence[int] = (),
 ) -> Shapes:
+    """Return `input_sizes`, which must be such that the convolution of them has the gradient's shape; if they are the
+    spatial ones alone, the gradient's batch and the filter's channels go with them."""
     rank = 5 if op.type.startswith("Conv3D") else 4
     order = data_format or ("NDHWC" if rank == 5 else "NHWC")
     channel, spatial = layout(order, rank)

@@ -66,6 +66,7 @@ class _Hoister:
         self.erased: set[Op] = set()
 
     def run(self) -> None:
+        """Hoist what the loop allows: the ops that move stand before it then, and the loop carries what they make."""
         loop = self.loop
         for i, inner in enumerate(loop.body.inputs):
             operand = loop.op.operands[i]
@@ -209,6 +210,9 @@ class _Hoister:
         return isinstance(steps, int) and steps > 0
 
     def hoist_row_op(self, op: Op) -> bool:
+        """Compute an op on rows at one index for all rows before the loop: f(x[i]) -> f(x)[i]. Return whether it is
+        gone. Moves of elements stay in a loop that is to stay; what they make of all rows is known to the ops that read
+        them."""
         indices = {self.rows[v][0] for v in op.operands if v is not None and v in self.rows}
         others = [v for v in op.operands if v is not None and v not in self.rows]
         if len(indices) != 1 or not all(self.is_invariant(value) for value in others):

@@ -63,6 +63,8 @@ def _test(loop: LoopForm, i: int) -> tuple[Op, int] | None:
 
 
 def _turn(loop: LoopForm, i: int, test: Op, last: int, graph: Graph) -> None:
+    """Let a counter that falls from `start` to `last` count the steps instead: inside, i -> start - i, and the test i
+    >= last -> i < start - last + 1. graph: that of the loop."""
     op, start = loop.op, loop.op.operands[i]
     assert start is not None
     before, after = TfBuilder([], op), TfBuilder([], op)

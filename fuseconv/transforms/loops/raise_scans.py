@@ -59,6 +59,8 @@ class _Scan:
         return changed or len(self.body.ops) != before
 
     def rewrite(self, kinds: frozenset[str] | set[str], rule: object) -> bool:
+        """Replace ops of these kinds in the body by the value that a rule makes of each; None leaves it. Return whether
+        any was."""
         changed = False
         out: list[Op] = []
         for op in self.body.ops:
@@ -197,6 +199,8 @@ class _Scan:
         return read_last_row(self.op, self.graph, self.op.results[variable], self.op.results[state], last)
 
     def to_list(self, variable: int, update: Op, index: Value, shape: tuple) -> bool:
+        """Let a variable of rows be a list that the loop is given empty and that is stacked behind it: rows [steps,
+        ...] -> TensorListReserve, TensorListSetItem in each step, TensorListStack."""
         dtype, steps = update.result.dtype, self.steps
         element = [size if isinstance(size, int) else -1 for size in shape[1:]]
         position = self.graph.ops.index(self.op)

@@ -112,6 +112,7 @@ def _whole(columns: Columns | None) -> Poly:
 
 
 def _rnn(step: Step, h: int) -> Cell:
+    """Match the step of an RNN with the state h: activation(W x + R h + b). Raises NoCell, which says what differs."""
     new = _whole(step.definition(h))
     units = step.width(h)
     assert units is not None
@@ -128,6 +129,8 @@ def _rnn(step: Step, h: int) -> Cell:
 
 
 def _lstm(step: Step, h: int, c: int) -> Cell:
+    """Match the step of an LSTM with the states h and c: c = f * c + i * g, h = o * activation(c), each gate a function
+    of its own sum W x + R h + b. Raises NoCell, which says what differs."""
     state, clip = _unclipped(_whole(step.definition(c)), "state")
     output, projection, proj_clip = _projected(_whole(step.definition(h)))
     units = step.width(c)

@@ -83,6 +83,8 @@ def merge_bidirectional(module: Module, fusions: Iterable[Fusion]) -> None:
 
 
 def _direction(op: Op, module: Module) -> _Direction | None:
+    """Return a call of an annotated recurrent layer as one direction of a pair; None for any other op, for a layer with
+    other results read than a pair has, and for one that runs backwards and whose results are not turned around."""
     callee = callee_of(op, module.functions)
     implemented = annotation(callee) if callee is not None else None
     if callee is None or implemented is None or not op.operands or op.operands[0] is None:

@@ -97,6 +97,8 @@ class _Classifier:
         self.longest: Value | None = None
 
     def loop(self) -> Loop:
+        """Tell the variables of a loop apart: counters, states, sequences that it reads, and those that it writes.
+        Raises NotALoop for one that is none of these."""
         steps, bounds = self.steps()
         loop = Loop(self.op, self.cond, self.body, steps, bounds)
         loop.counters, loop.longest, loop.made = self.counters, self.longest, list(self.body.outputs)

@@ -368,6 +368,8 @@ class _UnrolledLoop:
     def _functions(
         self, name: str, operands: list[Value], states: list[Value], outputs: list[Value], shapes: list[Value]
     ) -> tuple[Graph, Graph]:
+        """Build the condition and the body of the loop: one step on (counter, sequences, states, lists), made of copies
+        of the ops of step 1. outputs: what each step writes to a list; shapes: those of the sequences' elements."""
         cond, body = Graph(f"{name}/cond"), Graph(f"{name}/body")
         for graph in (cond, body):
             for value in operands:

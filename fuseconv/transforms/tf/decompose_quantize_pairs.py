@@ -111,6 +111,8 @@ _GRIDS: dict[str, Callable[[Op, Op], _Grid | None]] = {"tf.UniformDequantize": _
 
 
 def _rounded(tf: TfBuilder, x: Value, grid: _Grid) -> Value:
+    """Round x to a grid in floats, as the pair does: cut(round((x - origin) * inverse)) * step + origin."""
+
     def number(value: object) -> Value:
         return constant(np.asarray(value, np.float32), types.FLOAT32, tf.op.name)
 

@@ -74,6 +74,8 @@ class _Forwarder:
         return rewrite_ops(graph, SLICES, self.rewritten)
 
     def rewritten(self, op: Op, out: list[Op]) -> list[Value] | None:
+        """Slice what a ConcatV2 joins: ConcatV2(x, y)[n:] -> y[n - len(x):], or the join of the tensors that the slice
+        takes from."""
         source = op.operands[0]
         concat = source.op if source is not None else None
         if concat is None or concat.kind != "tf.ConcatV2":

@@ -40,6 +40,8 @@ def freeze_variables(module: Module, report: Report) -> None:
 
 
 def _written(module: Module, variables: dict[Value, set[str]]) -> set[str]:
+    """Return the names of the variables that any op may write: all uses count that do not only read or hand on a
+    handle. variables: names by handles, as `aliases` tells them."""
     written: set[str] = set()
     for value, names in variables.items():
         reference = value.op is not None and value.op.kind in _REFERENCES

@@ -55,6 +55,7 @@ def legalize_variables(module: Module, report: Report) -> None:
 
 
 def _fix_tables(module: Module) -> None:
+    """Make fixed tables of mutable ones that nothing writes: MutableHashTableV2 -> HashTableV2."""
     names = aliases(module, _MUTABLE_TABLES)
     written: set[str] = set()
     for value, known in names.items():
@@ -72,6 +73,8 @@ def _fix_tables(module: Module) -> None:
 
 
 def _sink_handles(module: Module, names: dict[Value, set[str]], kinds: frozenset[str]) -> None:
+    """Make handles in the functions that use them, where it is known which one a function is given. names: those of the
+    variables, or tables, that a handle may be."""
     makers = {op.attrs["shared_name"]: op for graph in module.graphs() for op in graph.ops if op.kind in kinds}
     for graph in module.functions.values():
         made: dict[str, Value] = {}

@@ -42,6 +42,8 @@ class _Numbers:
         self.known: dict[Value, np.ndarray] = {}
 
     def walk(self, graph: Graph) -> bool:
+        """Let ops read numbers in place of tensors that hold them everywhere, and drop those that then change nothing.
+        Return whether any op was changed."""
         changed = False
         kept: list[Op] = []
         for op in graph.ops:

@@ -48,6 +48,8 @@ def _size(size: object) -> int:
 
 
 def _fixed(name: str, value: Value, wanted: Sequence[int | None]) -> Shape:
+    """Return the shape of an input with these sizes; None leaves one open. Raises InputError for one that the model
+    declares otherwise."""
     text = ",".join("?" if dim is None else str(dim) for dim in wanted)
     if any(dim is not None and dim < 0 for dim in wanted):
         raise InputError(f"the shape {text} for {name} has a negative size")

@@ -39,6 +39,7 @@ def legalize_padding(module: Module) -> None:
 
 
 def _legalized(op: Op, out: list[Op]) -> list[Value] | None:
+    """Return the convolution with padding that no kernel mistakes for a negative one; None where it may stay."""
     (x, filter), attrs = op.operands[:2], op.attrs
     if attrs.get("padding", "SAME") != "SAME" or x is None or x.shape is None or filter is None or filter.shape is None:
         return None

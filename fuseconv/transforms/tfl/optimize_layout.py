@@ -176,6 +176,7 @@ class _Groups:
         return [(form, value) for form, value in forms if form is not None and value is not None]
 
     def _change(self, group: _Group) -> None:
+        """Put the ops of a group on tensors in its form, with what changes these at its inputs and results."""
         ordered = sorted(group.ops, key=self.places.__getitem__)
         inputs = {value: self._put(group, value, ordered) for value in group.inputs}
         for op in ordered:

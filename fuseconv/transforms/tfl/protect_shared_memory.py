@@ -37,6 +37,7 @@ def protect_shared_memory(module: Module) -> None:
 
 
 def _protect(graph: Graph) -> None:
+    """Copy operands, in the order of the ops, where the memory that an op writes over is read by others."""
     out: list[Op] = []
     sharing: set[Value] = set()  # tensors whose memory may be another's
     exposed: set[Value] = set()  # and those of them whose memory others read, of which the runtime does not know

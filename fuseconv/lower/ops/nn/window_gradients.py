@@ -322,6 +322,7 @@ def _max_gradient(
     tfl: Lowering, x: Value, dy: Value, ksize: _Attrs, strides: _Attrs, padding: str, data_format: str,
     explicit_paddings: _Attrs = (),
 ) -> Value:  # fmt: skip
+    """Return the gradient of x, of which each window's first maximum gets that of the window: dy [n,oh,ow,c]."""
     x, dy = channels_last(tfl, x, data_format), channels_last(tfl, dy, data_format)
     rank = len(data_format)
     image, kernel = shape_of(x, rank), spatial_values(ksize, data_format)
