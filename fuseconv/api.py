@@ -216,7 +216,7 @@ def _convert(
 
 
 def _choose_fusions(options: Options, registry: Registry, target: Target | None, report: Report) -> list[Fusion]:
-    """Return the fusions that the options choose, without those whose ops neither the target nor integers take."""
+    """Choose fusions by the options, without those whose ops neither the target nor integers take."""
     without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
     if target is not None:
         without |= {type for type in RECURRENT if not (target.on_cpu or target.knows(type))}
@@ -408,7 +408,7 @@ def _reporting(context: Context) -> Iterator[None]:
 
 
 def _small_file(module: Module, registry: Registry) -> bytes:
-    """Return the file of a module that holds one composite: all calls inlined, nothing fused."""
+    """Make the file of a module that holds one composite, for a body check: all calls inlined, nothing fused."""
     PassManager(Context(module, Report(), {"rules": registry.rules, "custom": CustomOps()})).run(BODY_CHECK)
     return to_bytes(module)
 

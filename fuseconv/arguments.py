@@ -87,7 +87,8 @@ def _is_list(kind: Any) -> bool:
 
 
 def _checked(name: str, value: Any, kind: Any) -> Any:
-    """Return the value, a list as a tuple. Raises InputError if it is of another type than the argument."""
+    """Hold a value to its argument's type and return it, a list as a tuple. Raises InputError if it is of another type
+    than the argument."""
     if name in _CHECKED_WHERE_READ:
         return value
     if isinstance(value, np.ndarray) and not value.ndim:

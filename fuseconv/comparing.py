@@ -53,7 +53,7 @@ def compare_files(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> FileComparison:
-    """Return what two files have and do. The outputs of both on the same inputs are compared as those of a model and
+    """Compare what two files have and do. The outputs of both on the same inputs are compared as those of a model and
     its file; differences are told, and fail nothing.
 
     runs: to time each file with, in turns; 0 for none. threads, delegate: as for `profile`; outputs are compared as
@@ -91,7 +91,8 @@ def _latency(
     files: tuple[Any, Any], runs: int, threads: int, delegate: str, data: Arrays | None,
     progress: Callable[[str], None] | None,
 ) -> Pair:
-    """Return the median seconds of two files, run in turns: what slows the machine for a while slows both."""
+    """Time two files, run in turns, and return the median seconds of each: what slows the machine for a while slows
+    both."""
     feed = inputs_of(TFLiteFile(files[0]), data)
     timers = []
     for file in files:

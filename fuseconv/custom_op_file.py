@@ -45,7 +45,8 @@ class CustomOpFile:
         self._pieces = [_Piece(self, number, delegates) for number in range(len(self._customs(signature.graph)) + 1)]
 
     def run(self, feed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the outputs by their names."""
+        """Run the file on a feed, with functions in the place of its custom ops, and return its outputs by their
+        names."""
         known = dict(feed)
         for piece in self._pieces:
             known |= piece.run(known)
@@ -85,7 +86,8 @@ class _Piece:
             self.file = TFLiteFile(to_bytes(module), delegates=delegates)
 
     def run(self, known: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the results of the custom op, or the outputs of the file, by their names."""
+        """Run the piece on what is known so far, and return the results of the custom op, or the outputs of the file,
+        by their names."""
         feed = {name: known[name] for name in self.known.values()}
         made = self.file.run("piece", feed) if self.file else {}
         arrays = [self._array(value, known, made) for value in self.wanted]
@@ -104,8 +106,8 @@ class _Piece:
         return known[self.known[value]] if value in self.known else value.data
 
     def _checked(self, results: Sequence[Any]) -> dict[str, np.ndarray]:
-        """Return the results of the user's function by the names of tensors. Raises InputError if they are not as many
-        as the op has, or of another type or shape than the file says."""
+        """Hold the results of the user's function to the op, and return them by the names of tensors. Raises InputError
+        if they are not as many as the op has, or of another type or shape than the file says."""
         assert self.op is not None
         code, arrays = self.op.attrs["custom_code"], [np.asarray(result) for result in results]
         if len(arrays) != len(self.op.results):

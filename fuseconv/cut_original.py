@@ -43,7 +43,7 @@ def cut_function(
     follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
 ) -> Function:
-    """Return the part of a signature of a SavedModel, Keras file or live model between tensors, as `convert` names
+    """Cut out the part of a signature of a SavedModel, Keras file or live model between tensors, as `convert` names
     them.
 
     Raises InputError as `convert` does for the names, and if the model cannot be loaded."""
@@ -174,7 +174,7 @@ class _Flat:
             node.input.extend([*data, *inputs])
 
     def resolve(self, ref: str) -> str:
-        """Return the tensor "node:index", or the node "^node", that a reference stands for in the flat graph."""
+        """Resolve a reference to the tensor "node:index", or the node "^node", that it stands for in the flat graph."""
         if ref.startswith("^"):
             argument = self.arguments.get(ref[1:])
             return ref if argument is None else "^" + self.resolve(argument).partition(":")[0]

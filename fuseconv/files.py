@@ -77,15 +77,14 @@ def _models_in(folder: Path) -> list[Path]:
 
 
 def read_file(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a file that the user named. Errors as of `open_file`; InputError if there are more than
-    `most`."""
+    """Read a file that the user named. Errors as of `open_file`; InputError if there are more than `most`."""
     with open_file(path) as file:
         return _read(file, path, most)
 
 
 def map_file(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
-    """Return the bytes of a file that the user named, mapped; they are read as they are looked at. Raises InputError if
-    it cannot be read."""
+    """Map a file that the user named: its bytes are read as they are looked at; b"" of an empty one. Raises InputError
+    if it cannot be read."""
     try:
         with open_file(path) as file:
             # What is empty cannot be mapped.
@@ -110,7 +109,7 @@ class ModelFiles:
         return open_file(self._place(name))
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
-        """Return the bytes of a file. Errors as of `open`; InputError if there are more than `most`."""
+        """Read a file of the model. Errors as of `open`; InputError if there are more than `most`."""
         with self.open(name) as file:
             return _read(file, self.root / name, most)
 
@@ -143,7 +142,7 @@ class ModelFiles:
                     pending += [f"{name}/{entry.name}" for _, entry in zip(range(_MOST_FILES + 1), entries)]
 
     def _place(self, name: str) -> str:
-        """Return where a file lies, links followed. Refuses names and links that lead out of the directory."""
+        """Find where a file lies, links followed. Refuses names and links that lead out of the directory."""
         relative = Path(name)
         if relative.anchor or ".." in relative.parts or "\0" in name:
             raise InputError(f"The model's file '{name}' lies outside its directory; it is not read.")

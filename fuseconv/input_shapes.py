@@ -18,7 +18,8 @@ _OPEN = ("?", "-1", "None")
 
 
 def read_shapes(given: Any) -> dict[str, InputShape]:
-    """Return shapes by the names of inputs, `ONLY` for one without a name; None is a size that stays dynamic.
+    """Read shapes in any form that users write them in -> a dict by the names of inputs, `ONLY` for one without a name;
+    None is a size that stays dynamic.
 
     Raises InputError for what is no shape, and for an input that has two."""
     if given is None:

@@ -84,7 +84,7 @@ def inspect(file: str | os.PathLike | bytes, target: str | Target | None = None)
 
 
 def check_contents(contents: bytes | mmap.mmap, name: str, target: Target) -> dict[str, Any]:
-    """Return what a target makes of a file's contents. name: for the sentence of the error."""
+    """Check a file's contents against a target: what it takes and refuses. name: for the sentence of the error."""
     return check(describe(contents, name), target, _constants(contents))
 
 
@@ -103,7 +103,7 @@ def _constants(contents: bytes | mmap.mmap) -> Callable[[Mapping[str, Any]], np.
 
 
 def describe(contents: bytes | mmap.mmap, name: str) -> dict[str, Any]:
-    """Return what `inspect` does, of a file's contents and without its path. name: for the sentence of the error."""
+    """Describe a file's contents as `inspect` does, without a path. name: for the sentence of the error."""
     if contents[4:8] != _IDENTIFIER:
         raise InputError(f"{name} is not a TFLite model: it does not bear the mark TFL3")
     try:
@@ -132,7 +132,7 @@ class _Reader:
         self.codes = [self._code(model.OperatorCodes(index)) for index in range(model.OperatorCodesLength())]
 
     def describe(self) -> dict[str, Any]:
-        """Return the document of `inspect`. Raises InputError, or one of _DAMAGE, for indices and offsets that lead
+        """Make the document of `inspect`. Raises InputError, or one of _DAMAGE, for indices and offsets that lead
         nowhere."""
         model = self.model
         subgraphs = [self._subgraph(model.Subgraphs(index)) for index in range(model.SubgraphsLength())]

@@ -192,8 +192,8 @@ class TFLiteConverter(_Settings, metaclass=_Elsewhere):
         return self._fuseconv_report
 
     def convert(self) -> bytes:
-        """Return the file. Raises as `fuseconv.convert` does, and UnsupportedError if `target_spec` asks for integers
-        only and an op has no integer kernel."""
+        """Convert the model and return the file's bytes. Raises as `fuseconv.convert` does, and UnsupportedError if
+        `target_spec` asks for integers only and an op has no integer kernel."""
         ops, types = self._target()
         options = self._fuseconv_reading | {
             "allow_custom_ops": bool(self.allow_custom_ops), "select_tf_ops": OpsSet.SELECT_TF_OPS in ops,

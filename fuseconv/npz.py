@@ -26,7 +26,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, tokenize.TokenError, EOFError, OSErro
 
 
 def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a file that numpy.savez wrote, by their names. what: the data, for the sentences of errors.
+    """Read the arrays of a file that numpy.savez wrote, by their names. what: the data, for the sentences of errors.
 
     Raises InputError for a file that cannot be read, is no such file or is damaged, or holds other than arrays of
     numbers or texts."""

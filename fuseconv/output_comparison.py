@@ -66,7 +66,7 @@ class Comparison:
 def compare(
     expected: np.ndarray, actual: np.ndarray, atol: float = ATOL, rtol: float = RTOL
 ) -> tuple[float | None, float | None, str]:
-    """Return (largest absolute difference, that over the largest |expected|, what is wrong or "") of two arrays.
+    """Compare two arrays -> (largest absolute difference, that over the largest |expected|, what is wrong or "").
 
     Floats pass if every |actual - expected| <= atol + rtol * max|expected|, over the finite elements; infinities and
     NaN must stand in the same places. Whole numbers, booleans and strings must be equal. Shapes and types must agree.

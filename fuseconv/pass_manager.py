@@ -154,7 +154,7 @@ def passes_of(pipeline: Pipeline) -> Iterator[Pass]:
 
 
 def insert(pipeline: Pipeline, new: Pass) -> Pipeline:
-    """Return a pipeline with a pass put in before the first pass of the name that it says, or behind the last one.
+    """Insert a pass into a pipeline, before the first pass of the name that it says, or behind the last one.
 
     Raises InputError if the pipeline has no pass of that name, or has one of the new pass's name."""
     name = new.before or new.after
@@ -305,8 +305,8 @@ class PassManager:
         return self._kinds_at[1]
 
     def _call(self, item: Pass) -> Any:
-        """Return what a pass returns. Raises InputError if a plug-in's asks for what there is not, raises, or leaves
-        a module that is none."""
+        """Call the function of a pass on what it asks for. Raises InputError if a plug-in's asks for what there is not,
+        raises, or leaves a module that is none."""
         try:
             arguments = self.context.arguments(item.parameters)
         except AttributeError as error:

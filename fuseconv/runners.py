@@ -185,7 +185,7 @@ def as_array(result: Any) -> np.ndarray:
 
 @contextlib.contextmanager
 def opened_original(model: Any) -> Iterator[Any]:
-    """Return the path of a model, or the model in memory; what `jax.export` made as it is, as JAX runs it."""
+    """Yield the path of a model, or the model in memory; what `jax.export` made as it is, as JAX runs it."""
     if is_exported(model):
         yield model
         return

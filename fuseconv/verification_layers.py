@@ -35,8 +35,8 @@ class Layer(NamedTuple):
 
 
 def compare_layers(floats: bytes, quantized: bytes, feeds: Sequence[Arrays]) -> list[Layer]:
-    """Return the ops of the first subgraph that both files have, in their order, compared on these inputs. Those of a
-    loop's body stand in front of it, compared as its last iteration leaves them.
+    """Compare the ops of the first subgraph that both files have, in their order, on these inputs. Those of a loop's
+    body stand in front of it, compared as its last iteration leaves them.
 
     Raises VerificationError if a file cannot be run."""
     one, other = describe(floats, "the file of floats"), describe(quantized, "the quantized file")

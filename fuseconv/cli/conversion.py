@@ -142,7 +142,7 @@ def _is_page(report_path: str | None) -> bool:
 
 
 def _report(report_path: str | None, document: dict[str, Any], file: Path | None) -> bytes:
-    """Return the report in the form that the end of its path says. file: that it tells of, if there is one."""
+    """Encode the report in the form that the end of its path says. file: that it tells of, if there is one."""
     if report_path is None:
         return b""
     if not _is_page(report_path):
@@ -166,7 +166,7 @@ def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str
 def _report_file(
     path: str | None, model: str, others: tuple[str | Path | None, ...], option: str
 ) -> Iterator[Callable[[bytes], None]]:
-    """Return a function that writes a report, if there is to be one. It is put in its place when the block ends well.
+    """Yield a function that writes a report, if there is to be one. It is put in its place when the block ends well.
 
     That it can be written is found out before anything else is done. others: files that are written as well. Raises
     InputError, which names `path`."""

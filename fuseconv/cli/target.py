@@ -10,7 +10,7 @@ from fuseconv.report.json import read_report
 
 
 def check_target(file: str, target: str, report_path: str | None, plugins: Sequence[str]) -> dict[str, Any]:
-    """Return the description of a file with what the target makes of it.
+    """Describe a file, with what the target makes of it.
 
     report_path: the report of the file's conversion, of which each op that is refused gets its `layer`. Raises
     InputError for what cannot be read, and for a report of another file."""

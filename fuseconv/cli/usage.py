@@ -123,7 +123,8 @@ def _configure(ctx: click.Context, parameter: click.Parameter, path: str | None)
 
 
 def _converted(option: click.Option, value: Any, path: str | None) -> Any:
-    """Return a list for an option that may be repeated. Raises InputError for a value of another type than it takes."""
+    """Convert a value of a file of options for click: to a list, of an option that may be repeated. Raises InputError
+    for a value of another type than it takes."""
     name = f"{path or PYPROJECT}: {option.opts[-1].removeprefix('--')}"
     if option.is_flag != isinstance(value, bool):
         raise InputError(f"{name} is {'true or false' if option.is_flag else 'no flag'}: not {value!r}")

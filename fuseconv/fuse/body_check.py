@@ -33,11 +33,12 @@ class BodyCheck:
         self.numeric = numeric
 
     def __call__(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> str:
-        """Return a sentence on what was found, for the report. Raises Refused if body and fusion differ.
+        """Run a fusion against the body that it replaces, and return a sentence on what was found, for the report.
+        Raises Refused if body and fusion differ.
 
         op: the call of a composite, callee: the function that it calls; both stay as they are. Each function of the
-        model is checked once for each fusion, however often it is called, unless the calls differ in what a check
-        sees: results that are read, shapes, an operand that stands twice or is a constant."""
+        model is checked once for each fusion, however often it is called, unless the calls differ in what a check sees:
+        results that are read, shapes, an operand that stands twice or is a constant."""
         if self.numeric.mode == "never":
             return ""
         name = original(callee)

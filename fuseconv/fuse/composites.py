@@ -124,7 +124,8 @@ def fuse_alone(fusion: Fusion, op: Op, callee: Graph, module: Module) -> Match:
 
 
 def bind(fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> Match:
-    """Return the call as its contract names it. Raises Refused if the contract does not hold."""
+    """Bind a call to its contract: operands, results and attributes get the names that the composite gives them. Raises
+    Refused if the contract does not hold."""
     root = fusion.root
     assert isinstance(root, Composite)
     if any(value is not None and value.dtype.is_handle for value in op.operands):
@@ -147,7 +148,7 @@ def bind(fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> Match:
 
 
 def _bind_names(names: tuple[str, ...], values: list[Any]) -> dict[str, Any] | None:
-    """Return the values by name; None if their number is not the contract's."""
+    """Bind values to names, in their order; None if their number is not the contract's."""
     rest = names[-1:] if names and names[-1].endswith("*") else ()
     single = names[: len(names) - len(rest)]
     required = sum(not name.endswith("?") for name in single)
@@ -161,7 +162,7 @@ def _bind_names(names: tuple[str, ...], values: list[Any]) -> dict[str, Any] | N
 
 
 def _bind_attrs(root: Composite, implemented: FuncRef, of_function: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes that a match has, by what the composite declares: `name: type` must be there, `name:
+    """Bind the attributes of an annotation to those that the composite declares: `name: type` must be there, `name:
     default` may. Raises Refused for one that is missing, of another type, or not declared. of_function: those beside
     the annotation."""
     if root.attrs is None:

@@ -82,11 +82,12 @@ class Sandbox:
         return 0 if self._child is None else self._child.pid
 
     def load(self, data: bytes, patience: float) -> int:
-        """Return the number of a file, to run it by. Raises Failed, and Ended after which no file is there any more."""
+        """Load a file and return its number, to run it by. Raises Failed, and ChildEnded, after which no file is loaded
+        any more."""
         return self._ask({"do": "load"}, [np.frombuffer(data, np.uint8)], patience)[0]["number"]
 
     def run(self, number: int, arrays: Sequence[np.ndarray], patience: float) -> list[np.ndarray]:
-        """Return the outputs of the only signature of a file, y0, y1, ..., for its inputs x0, x1, ... Raises as
+        """Run the only signature of a file on its inputs x0, x1, ..., and return its outputs y0, y1, ... Raises as
         `load`."""
         return self._ask({"do": "run", "number": number}, arrays, patience)[1]
 

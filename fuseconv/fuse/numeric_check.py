@@ -106,7 +106,8 @@ class NumericCheck:
         self._findings: dict[tuple, _Finding | None] = {}
 
     def __call__(self, claim: Claim) -> str:
-        """Return a sentence on what was found, for the report. Raises Refused if the two differ."""
+        """Examine a claim, each once, and return a sentence on what was found, for the report. Raises Refused if the
+        two differ."""
         if claim.key not in self._findings:
             self._findings[claim.key] = self._examine_in_time(claim)
         finding = self._findings[claim.key]
@@ -131,7 +132,7 @@ class NumericCheck:
         self.sandbox.close()
 
     def _examine_in_time(self, claim: Claim) -> _Finding | None:
-        """Return what was found; None if there is no time for it."""
+        """Examine a claim and return what was found; None if there is no time for it."""
         self._start = self._clock() - self.seconds
         # The small models share the constants of the model, which must not know these readers.
         readers = {value: dict(value.uses) for value in claim.constants}

@@ -38,8 +38,9 @@ def outline_composites(module: Module, outlined: Iterable[Fusion], report: Repor
 def choose_composites(
     fusions: Sequence[Fusion], names: Sequence[str], target: Target | None
 ) -> tuple[list[Fusion], tuple[Fusion, ...]]:
-    """Return the fusions without those that are outlined behind all others, and these: the composites that globs name,
-    or that the target takes. What a plug-in brings is always made, unless the target refuses it.
+    """Choose the composites to make, those that globs name or that the target takes -> the fusions to apply, and
+    besides these the ones that are outlined behind all others. What a plug-in brings is always made, unless the target
+    refuses it.
 
     Raises InputError for a glob that names none."""
     composites = [fusion for fusion in fusions if fusion.emits == COMPOSITE]

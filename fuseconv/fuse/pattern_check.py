@@ -46,7 +46,8 @@ class PatternCheck:
         self, fusion: Fusion, match: Match, matched: Iterable[Op], built: Sequence[Op], made: Mapping[str, Value],
         module: Module,
     ) -> str:  # fmt: skip
-        """Return a sentence on what was found, for the report. Raises Refused if pattern and fusion differ.
+        """Run what a fusion has built against the ops that it replaces, and return a sentence on what was found, for
+        the report. Raises Refused if pattern and fusion differ.
 
         matched: the ops that the pattern matched, built: those of the fusion, which reads what they read; made: its
         results by their names. All stay as they are."""

@@ -26,7 +26,7 @@ _FOLDERS = (".dist-info", ".egg-info", "EGG-INFO")
 
 
 def load_registry(plugins: Sequence[str | os.PathLike] = ()) -> Registry:
-    """Return the registry of one conversion: built-in modules, installed plug-ins, and the modules given by name or .py
+    """Load the registry of one conversion: built-in modules, installed plug-ins, and the modules given by name or .py
     file."""
     registry = Registry.builtin()
     for entry_point in _installed(tuple(sys.path)):

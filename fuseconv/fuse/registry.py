@@ -139,7 +139,7 @@ class Registry:
         return list(self._fusions.values())
 
     def choose_fusions(self, only: Sequence[str], without: Sequence[str], report: Report) -> list[Fusion]:
-        """Return the fusions whose names match the globs of the first argument (all, if there are none) and not those
+        """Choose the fusions whose names match the globs of the first argument (all, if there are none) and not those
         of the second; the report notes the excluded ones, and what each does.
 
         Raises InputError for a glob that fits no fusion."""
@@ -171,7 +171,7 @@ class Registry:
 
 
 def _listed(module: ModuleType, name: str, kind: type, origin: str) -> Sequence[Any]:
-    """Return a list that a module may offer. Raises InputError if it holds something else."""
+    """Read a list that a module may offer. Raises InputError if it holds something else."""
     items = getattr(module, name, ())
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, kind) for item in items):
         raise InputError(f"{name} of {origin} must be a list of {kind.__name__.lower()}s, not {reprlib.repr(items)}")

@@ -45,7 +45,7 @@ def sizes(operands: Iterable[Value | None]) -> list[dict[str, int]]:
 
 
 def draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dict[Value, np.ndarray]:
-    """Return the arrays that the fusion itself draws, by operand."""
+    """Draw the operands that the fusion itself has a function for, and return these arrays by operand."""
     if fusion.draw is None:
         return {}
     given: dict[Value, np.ndarray] = {}
@@ -78,7 +78,7 @@ def index_operands(graph: Graph) -> set[Value]:
 
 
 def draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float, data: bool) -> np.ndarray:
-    """Return a random array of the type and shape. data: its numbers are neither indices nor sizes."""
+    """Draw a random array of a type and shape. data: its numbers are neither indices nor sizes."""
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind == "O":

@@ -77,7 +77,7 @@ def rewrite(tfl: Builder, m: Match) -> list[Value]:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Return boxes of the size of an image, of which some overlap. From few to half of them have a score above the
+    """Draw boxes of the size of an image, of which some overlap. From few to half of them have a score above the
     threshold; the scores of a box are alike in all classes, so that it shows whether it is taken for one of them or for
     several.
     """

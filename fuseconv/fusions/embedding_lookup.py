@@ -39,7 +39,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Return ids that are in the table."""
+    """Draw ids that are in the table."""
     if m.ids.is_const:
         return {}
     return {"ids": rng.integers(0, m.table.shape[0], m.ids.shape).astype(m.ids.dtype.numpy)}

@@ -163,7 +163,7 @@ def _along(found: Linear, vector: np.ndarray) -> np.ndarray:
 
 
 def _folded(m: Match, found: Linear, b: Value | None) -> tuple[Value, np.ndarray | None]:
-    """Return the weights and the bias with `m.a` and `b` in them; refuses the fusion where digits would be lost."""
+    """Fold `m.a` and `b` into the weights and the bias; refuses the fusion where digits would be lost."""
     weights, bias = found.weights, found.bias
     if b is not None:
         vector = _vector(found, b)

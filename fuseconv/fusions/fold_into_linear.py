@@ -104,7 +104,7 @@ def _factors(m: Match, found: Linear) -> np.ndarray:
 
 
 def _folded(m: Match, found: Linear, constant: np.ndarray) -> tuple[Value, np.ndarray | None]:
-    """Return the weights and the bias with the constant in them; refuses the fusion where digits would be lost."""
+    """Fold the constant into the weights and the bias; refuses the fusion where digits would be lost."""
     weights, bias = found.weights, found.bias
     if m.last.kind != "tfl.ADD":
         factors = constant if m.last.kind == "tfl.MUL" else np.full_like(constant, -1)

@@ -223,8 +223,7 @@ def rewrite_rnn(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Return masks from none to all of a row's steps, with holes; lengths from none to one more than there are
-    steps."""
+    """Draw masks from none to all of a row's steps, with holes; lengths from none to one more than there are steps."""
     batch, time = m.x.shape[:2][:: -1 if m.attrs["time_major"] else 1]
     if m.mask is None:
         return {"lengths": (np.arange(batch) % (time + 2)).astype(np.int32)}

@@ -162,7 +162,7 @@ def _selection_size(tfl: Builder, most: Value, every: Value, visible: Value) -> 
 
 
 def _selected(tfl: Builder, boxes: Value, ranks: Value, size: Value, limit: Value) -> tuple[Value, Value]:
-    """Return the places of the boxes of each image, [images, size], and how many they are, [images]; of boxes [n, 4]
+    """Select boxes of each image: return their places, [images, size], and how many they are, [images]; of boxes [n, 4]
     without the first dimension.
 
     ranks: those of the boxes, 0 for what does not count, as float32 [images, n], or [n] where all are the same."""
@@ -226,7 +226,7 @@ def _holds(flag: Value | None) -> bool:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Return boxes on a coarse grid, in clusters, some without an area, the wrong way round or at coordinates below 0:
+    """Draw boxes on a coarse grid, in clusters, some without an area, the wrong way round or at coordinates below 0:
     equal scores, and overlaps that equal the threshold, are frequent."""
     shape = m.boxes.shape[:-1]
     cluster = np.arange(shape[-1]) // _CLUSTER

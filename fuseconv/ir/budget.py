@@ -200,7 +200,7 @@ def _option(size: float) -> str:
 
 
 def parse_size(text: str | int) -> int:
-    """Return the bytes that "64M" or "2GB" says (units of 1024), or a number of bytes. Raises InputError."""
+    """Parse a size in bytes: "64M" or "2GB" (units of 1024), or a number. Raises InputError."""
     if isinstance(text, int) and not isinstance(text, bool) and text > 0:
         return text
     found = re.fullmatch(r"([1-9][0-9]{0,14})\s*([KMGT]?)(?:i?B)?", str(text).strip(), re.IGNORECASE)

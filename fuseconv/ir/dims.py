@@ -248,7 +248,7 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def substitute_dim(dim: Dim, sizes: Mapping[str, Dim], default: int | None = None) -> Dim:
-    """Return `dim` with its unknowns replaced; an int stays as it is."""
+    """Replace the unknowns of a size; an int stays as it is."""
     return dim.substitute(sizes, default) if isinstance(dim, Sym) else dim
 
 

@@ -307,14 +307,14 @@ class Graph:
 
 
 def copy_op(op: Op, operands: Sequence[Value | None]) -> Op:
-    """Return an op like another, on these operands and without results."""
+    """Copy an op: another of its kind and attributes, on these operands and without results."""
     copy = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
     copy.rejection = op.rejection
     return copy
 
 
 def copy_graph(graph: Graph) -> Graph:
-    """Return a copy with ops and values of its own. It shares the constants, and the functions that its ops refer
+    """Copy a graph, with ops and values of its own. The copy shares the constants, and the functions that its ops refer
     to."""
     copy = Graph(graph.name, dict(graph.attrs))
     values = {value: copy.add_input(value.dtype, value.shape, value.name) for value in graph.inputs}

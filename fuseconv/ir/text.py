@@ -166,7 +166,7 @@ def _encode(value: Any) -> Any:
 
 
 def _decode(value: Any) -> Any:
-    """Return the attribute that `_encode` made a literal of."""
+    """Decode the literal that `_encode` made of an attribute."""
     if isinstance(value, (list, tuple)):
         return type(value)(_decode(item) for item in value)
     if not isinstance(value, dict):

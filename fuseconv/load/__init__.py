@@ -34,8 +34,8 @@ def load(
     keras_loader: str = "auto",
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
-    """Return the module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5), a StableHLO module
-    (.mlirbc, .mlir) or a frozen GraphDef (.pb), or one that lives in this process (`live.py`).
+    """Load a model as a module: a SavedModel directory, a Keras file (.keras, .h5, .hdf5), a StableHLO module (.mlirbc,
+    .mlir) or a frozen GraphDef (.pb), or one that lives in this process (`live.py`).
 
     signatures, tags: of a SavedModel; given for another kind of model, they are refused. inputs, outputs: names of a
     frozen graph's tensors; what is not given is found. Other models are loaded whole, for the pass `cut-signature` to
@@ -43,8 +43,8 @@ def load(
     functions that are not Keras's, by name. follow_links: read files of a SavedModel that are links out of its
     directory. keras_layers: what layers of plug-ins compute, by their classes. keras_loader: "data" reads a Keras file
     without Keras, "keras" has Keras load it, and "auto" does so where a layer cannot be read as data, or the model is
-    to be cut. warn: is told what the user should know of the loading.
-    Raises InputError, which says what is wrong with the path or the model."""
+    to be cut. warn: is told what the user should know of the loading. Raises InputError, which says what is wrong with
+    the path or the model."""
     if not isinstance(model, (str, os.PathLike)):
         module = model.load(signatures=signatures, tags=tags, inputs=inputs, outputs=outputs)
         graph_validation.signatures(module)

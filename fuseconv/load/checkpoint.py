@@ -82,8 +82,8 @@ class Checkpoint:
         return _type(self._entry(name.encode(), name), name)
 
     def read(self, name: str, slice_spec: str = "") -> np.ndarray:
-        """Return a tensor, or the part of it that `slice_spec` names in the way of RestoreV2: "4 3 0,2:-" is rows 0 and
-        1 of a 4 by 3 tensor. The array is a view of the file wherever the tensor is stored in one piece."""
+        """Read a tensor, or the part of it that `slice_spec` names in the way of RestoreV2: "4 3 0,2:-" is rows 0 and 1
+        of a 4 by 3 tensor. The array is a view of the file wherever the tensor is stored in one piece."""
         if name in self._sliced:
             dtype, shape, boxes = self._sliced[name]
             part = parse_slice(slice_spec, shape, name)

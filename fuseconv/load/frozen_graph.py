@@ -39,24 +39,23 @@ _MAX_LISTED = 10
 
 
 def load(path: Path, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Module:
-    """Return the module of a frozen graph.
+    """Load a frozen graph as a module.
 
     inputs, outputs: tensors by name, "node" or "node:1". An input may be any tensor: the graph is cut there. Nothing:
     the placeholders, and what comes out of datasets and queues, that the outputs need; all that the nodes make which no
-    other reads.
-    Raises InputError if the file is no frozen graph, a name is not in it, or outputs cannot be found."""
+    other reads. Raises InputError if the file is no frozen graph, a name is not in it, or outputs cannot be found."""
     return load_proto(_read(path), os.fspath(path), inputs=inputs, outputs=outputs)
 
 
 def load_proto(proto: Any, name: str, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Module:
-    """Return the module of a frozen GraphDef, which sentences call `name`. Arguments and errors as for `load`."""
+    """Load a frozen GraphDef, which sentences call `name`. Arguments and errors as for `load`."""
     if not proto.node:
         raise InputError(f"{name} contains no graph.")
     return _Loader(proto, name).load(list(inputs), list(outputs))
 
 
 def _read(path: Path) -> Any:
-    """Return the GraphDef of a file. Raises InputError, which says what else the file seems to be, if it holds none."""
+    """Read the GraphDef of a file. Raises InputError, which says what else the file seems to be, if it holds none."""
     try:
         data = read_file(path)
     except OSError as error:
@@ -102,7 +101,7 @@ class _Loader:
         self.importer = Importer(proto.library.function, OpDefs())
 
     def load(self, inputs: list[str], outputs: list[str]) -> Module:
-        """Return the module of the part of the graph that the outputs need, with one signature `serving_default`.
+        """Load the part of the graph that the outputs need, as a module with one signature `serving_default`.
 
         By default outputs are the nodes that nothing reads, inputs the placeholders. Raises InputError for names that
         the graph lacks, and for variables, whose values a GraphDef does not hold."""

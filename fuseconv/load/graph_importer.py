@@ -59,7 +59,7 @@ class Importer:
     def build_graph(
         self, name: str, nodes: Nodes, inputs: Mapping[str, Value], outputs: Sequence[str], run: Sequence[str] = ()
     ) -> Graph:
-        """Return a graph of a GraphDef's nodes.
+        """Build a graph of a GraphDef's nodes.
 
         inputs: the values that stand for the tensors "node:index". outputs: the same way. run: names of nodes that must
         run though no output needs them."""
@@ -270,7 +270,7 @@ class _Builder:
         return reached
 
     def _order(self, reached: Mapping[str, list[str]]) -> list[str]:
-        """Return the reached nodes, each after those it needs, else in the file's order."""
+        """Sort the reached nodes: each stands after those that it needs, else in the file's order."""
         order: dict[str, None] = {}
         entered: set[str] = set()
         for root in self.nodes.by_name:

@@ -60,8 +60,8 @@ def justified_bytes(size: int) -> int:
 
 
 def read(path: Path) -> KerasFile:
-    """Return the architecture of a .keras, .h5 or .hdf5 file. Raise InputError if it has none, is damaged or reaches
-    for other files."""
+    """Read the architecture of a .keras, .h5 or .hdf5 file. Raise InputError if it has none, is damaged or reaches for
+    other files."""
     try:
         with open_file(path) as file:
             magic = file.read(len(HDF5_MAGIC))
@@ -123,8 +123,8 @@ def _decoded(path: Path, config: str | bytes) -> dict[str, Any]:
 
 
 def _read_hdf5(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], str]:
-    """Return the architecture of an .h5 file, and the version of Keras that wrote it. checked: whether its structure
-    was checked before. Raises InputError for a damaged file, and for one of weights alone."""
+    """Read the architecture of an .h5 file, and the version of Keras that wrote it. checked: whether its structure was
+    checked before. Raises InputError for a damaged file, and for one of weights alone."""
     import h5py
 
     try:
@@ -233,7 +233,7 @@ def _require_plain(path: Path, label: str, kind: Any) -> None:
 
 
 def _read_zip(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], str]:
-    """Return the architecture of a .keras archive, and the version of Keras that wrote it. checked: whether its members
+    """Read the architecture of a .keras archive, and the version of Keras that wrote it. checked: whether its members
     were checked before. Raises InputError for a damaged one."""
     import h5py
 

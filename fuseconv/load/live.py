@@ -51,7 +51,7 @@ class LiveModel:
         self, *, signatures: Sequence[str] = (), tags: Sequence[str] = (), inputs: Sequence[str] = (),
         outputs: Sequence[str] = (),
     ) -> Module:  # fmt: skip
-        """Return its module. Arguments and errors as for `fuseconv.load.load`."""
+        """Load it as a module. Arguments and errors as for `fuseconv.load.load`."""
         from fuseconv.load import frozen_graph, traced_functions
 
         if tags or (signatures and self.graph is not None):
@@ -87,7 +87,7 @@ def model_name(model: Any) -> str:
 
 @contextlib.contextmanager
 def opened(model: Any) -> Iterator[Source]:
-    """Return the path of a model, which lives as long as the block, or the model in memory.
+    """Yield the path of a model, which lives as long as the block, or the model in memory.
 
     model: what `fuseconv.convert` takes. Raises InputError if it is nothing of that, or TensorFlow cannot trace it."""
     if is_path(model):

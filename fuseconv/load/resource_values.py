@@ -212,8 +212,7 @@ class Resources:
         return read_asset(self.files, self._asset_names[source.node])
 
     def _evaluate(self, source: Source, depth: int = 0) -> np.ndarray | None:
-        """Return the value of an initializer's operand; None if it is made by something else than the few ops of TF's
-        own."""
+        """Evaluate an initializer's operand; None if it is made by something else than the few ops of TF's own."""
         key = (id(source.scope), source.node, source.index)
         if key not in self._values:
             self._values[key] = self._compute(source, depth)

@@ -25,7 +25,7 @@ _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
 
 def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()) -> Module:
-    """Return the module of a SavedModel.
+    """Load a SavedModel as a module.
 
     signatures: the names of those to take; nothing: all, "serving_default" first. tags: of the meta graph to take;
     nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
@@ -61,7 +61,7 @@ def function_signatures(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str
 
 
 def _read(files: ModelFiles, message: str = "SavedModel") -> Any:
-    """Return the SavedModel of a directory, parsed as `message`: SavedModelOutline passes over what only models without
+    """Read the SavedModel of a directory, parsed as `message`: SavedModelOutline passes over what only models without
     signatures need. Raises InputError, which says what was probably meant, if there is none."""
     path = files.root
     file = path / "saved_model.pb"
@@ -134,7 +134,7 @@ class _Loader:
                 self.nodes.constants[node] = constant(np.array(os.fsencode(asset), object), name=node)
 
     def load(self, chosen: Mapping[str, Any]) -> Module:
-        """Return the module of these signatures; those that compute the same become one with several names."""
+        """Load these signatures as a module; those that compute the same become one with several names."""
         module = Module()
         comparison = SignatureComparison(self.nodes, self.importer.library)
         for name, proto in chosen.items():

@@ -97,8 +97,8 @@ def size(functions: Mapping[str, Traced]) -> int:
 
 
 def load(functions: Mapping[str, Traced]) -> Module:
-    """Return the module of functions, each the signature of this name. Raises InputError for what TFLite cannot hold,
-    such as a dataset that a function captures."""
+    """Load functions as a module, each the signature of this name. Raises InputError for what TFLite cannot hold, such
+    as a dataset that a function captures."""
     library = {proto.signature.name: proto for item in functions.values() for proto in item.graph_def.library.function}
     comparison = SignatureComparison(Nodes(()), library)
     distinct: list[tuple[Traced, list[str]]] = []

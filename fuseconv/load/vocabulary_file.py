@@ -18,7 +18,8 @@ _LINE_NUMBER = -1
 
 
 def read_asset(files: ModelFiles, filename: str) -> tuple[Path, bytes]:
-    """Return where an asset lies, and its bytes. Raises InputError if it is not there, or is no file of the model's."""
+    """Read an asset: return its path and its bytes. Raises InputError if it is not there, or is no file of the
+    model's."""
     name = f"assets/{filename}"
     path = files.root / name
     if Path(filename).anchor:
@@ -34,8 +35,8 @@ def read_asset(files: ModelFiles, filename: str) -> tuple[Path, bytes]:
 def read_text_file(
     path: Path, data: bytes, attributes: Mapping[str, Any], key_dtype: DType, value_dtype: DType
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return keys and values. path: names the vocabulary in what is said of it; data: its bytes. attributes: those of
-    InitializeTableFromTextFileV2, with its names."""
+    """Read the keys and values of a vocabulary. path: names the vocabulary in what is said of it; data: its bytes.
+    attributes: those of InitializeTableFromTextFileV2, with its names."""
     lines = _lines(data)
     size = attributes["vocab_size"]
     if size > len(lines):

@@ -112,7 +112,7 @@ def schema() -> dict[str, Any]:
 
 
 def read_report(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the JSON report that a conversion wrote. Raises InputError if it is none, or of another version."""
+    """Read the JSON report that a conversion wrote. Raises InputError if it is none, or of another version."""
     document = read_document(path, _COLUMNS, "report that convert --report FILE.json wrote")
     if document.get("schema_version") != REPORT_VERSION:
         version = document.get("schema_version")
@@ -121,8 +121,8 @@ def read_report(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_document(path: str | os.PathLike[str], columns: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Any]:
-    """Return a JSON document of ours. columns: its lists, with the types of what each item has ([type]: a list
-    of such). what: in words.
+    """Read a JSON document of ours. columns: its lists, with the types of what each item has ([type]: a list of such).
+    what: in words.
 
     Raises InputError for anything else."""
     try:

@@ -44,7 +44,7 @@ class TfBuilder:
         return op.add_result(dtype, shape)
 
     def split(self, value: Value, count: int, axis: int) -> list[Value]:
-        """Return equal parts of a value, along an axis."""
+        """Split a value into equal parts along an axis."""
         op = Op("tf.Split", [self.ints(axis), value], {}, self.op.name, self.op.sources)
         self.out.append(op)
         return [op.add_result(value.dtype, None) for _ in range(count)]

@@ -88,8 +88,8 @@ class TensorNames:
             self.by_name.setdefault(place.op.name, []).append(place)
 
     def find(self, name: str, option: str) -> Tensor:
-        """Return the tensor of a name: "node", "node:1", the last parts of a node's name, or a layer, a name scope,
-        which stands for what other nodes read of it.
+        """Find the tensor of a name: "node", "node:1", the last parts of a node's name, or a layer, a name scope, which
+        stands for what other nodes read of it.
 
         A layer "a" may have the scope "a_1", as a scope is renamed that is entered again: Keras 3 does so with every
         one, and "a_1" with a number more. So one of these is taken only if there are no others; "a/" is "a" alone.

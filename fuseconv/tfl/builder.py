@@ -187,7 +187,7 @@ class Builder:
     def repeat(
         self, count: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
     ) -> list[Value]:
-        """Return a loop that runs `body` for 0, 1, ... up to `count` (int32), which it gets before what is carried."""
+        """Build a loop that runs `body` for 0, 1, ... up to `count` (int32), which it gets before what is carried."""
         first = self.const(np.array(0, np.int32))
         limit = count if isinstance(count, Value) else self.const(np.array(count, np.int32))
 
@@ -238,8 +238,8 @@ class Builder:
     def _fold(
         self, kind: str, values: list[Value | None], attrs: dict[str, Any], result_types: list
     ) -> Value | None:
-        """Return what an op makes of constants as a constant; None if an operand is none, no folder knows the op, or
-        the result would be much larger than its operands."""
+        """Fold an op on constants to a constant; None if an operand is none, no folder knows the op, or the result
+        would be much larger than its operands."""
         if kind == "RANK" and values[0] is not None and values[0].rank is not None:
             return constant(np.array(values[0].rank, np.int32), types.INT32, self.name)
         compute = KERNELS.get(kind)

@@ -18,7 +18,7 @@ _LONGEST_NAME = 50
 
 
 def resolve(path: str | os.PathLike, model: str | os.PathLike | None, option: str) -> Path:
-    """Return the file that `path` names, links followed.
+    """Resolve the file that `path` names, links followed.
 
     Raises InputError if it cannot be written or is no ordinary file - a device would be replaced by one - or if it is
     part of the model (None: one in memory). option: how the caller was told of it, for the sentence."""

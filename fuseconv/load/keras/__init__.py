@@ -24,7 +24,7 @@ __all__ = ["LAYERS", "SIGNATURE", "UnknownLayer", "layer", "layers", "load"]
 
 
 def load(path: Path, custom: Collection[str] = (), plugins: Mapping[str, Layer] | None = None) -> Module:
-    """Return the module of a Keras file, with the signature "serving_default"; names and order of its inputs and
+    """Load a Keras file as data: a module with the signature "serving_default"; names and order of its inputs and
     outputs are those of `load` in `through_keras`. custom: names of classes that are the user's own. plugins: layers of
     plug-ins, by their classes.
 
@@ -71,7 +71,7 @@ def _built(shared: Model, file: KerasFile) -> tuple[Graph, list[str], list[str],
 
 
 def _packed(specs: Any, values: Any) -> Any:
-    """Return the values in the structure of the specs."""
+    """Pack values into the structure of the specs."""
     if isinstance(specs, list):
         return [_packed(spec, values) for spec in specs]
     if isinstance(specs, dict):

@@ -330,7 +330,8 @@ class Call:
 
 
 def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the tensor arguments in the order of the function's parameters, and all other arguments."""
+    """Bind the arguments of a call: return the tensors in the order of the function's parameters, and all others by
+    name."""
     options = dict(kwargs)
     tensors = list(args)
     for name in known.inputs[len(tensors) :]:

@@ -55,7 +55,7 @@ class Layer:
     takes_any_number: bool = False
 
     def read(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings in a config, by keyword. Raises UnknownLayer for keys and values of unknown meaning."""
+        """Read the settings of a config, by keyword. Raises UnknownLayer for keys and values of unknown meaning."""
         for key, value in config.items():
             if key in self.settings or key in _NEUTRAL or key in self.unread or key.endswith(_NEUTRAL_ENDINGS):
                 continue

@@ -23,10 +23,10 @@ _NO_ZIP = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, Valu
 
 
 def describe(raw: bytes) -> dict[str, Any] | None:
-    """Return what the contents of TFLITE_METADATA say; None if they are damaged, or of a schema that is not known.
+    """Describe the contents of TFLITE_METADATA; None if they are damaged, or of a schema that is not known.
 
-    {name, description, version, author, license, inputs, outputs}: inputs and outputs of the first subgraph are
-    {name, mean, std, labels}, numbers and names of files as lists."""
+    {name, description, version, author, license, inputs, outputs}: inputs and outputs of the first subgraph are {name,
+    mean, std, labels}, numbers and names of files as lists."""
     try:
         if raw[4:8] != schema.IDENTIFIER:
             return None
@@ -55,7 +55,7 @@ def _tensor(table: Table) -> dict[str, Any]:
 
 
 def list_files(data: bytes | mmap.mmap) -> list[tuple[str, int]]:
-    """Return the name and the size of each file behind a model; none if there is no zip that can be read."""
+    """List the files behind a model, with their sizes; none if there is no zip that can be read."""
     try:
         with zipfile.ZipFile(_Stream(data)) as archive:
             return [(info.filename, info.file_size) for info in archive.infolist()[:_MOST_FILES]]
@@ -64,7 +64,7 @@ def list_files(data: bytes | mmap.mmap) -> list[tuple[str, int]]:
 
 
 def read_files(data: bytes | mmap.mmap) -> dict[str, bytes]:
-    """Return the files behind a model by their names.
+    """Read the files behind a model, by their names.
 
     Raises InputError for files that cannot be read, or that take more than 64 MB in all."""
     try:

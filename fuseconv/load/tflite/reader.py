@@ -36,7 +36,7 @@ _NOT_CARRIED = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "debug_me
 
 
 def read_tflite(path: str | os.PathLike[str]) -> Module:
-    """Return the module of a .tflite file.
+    """Read a .tflite file as a module.
 
     Raises InputError if it cannot be read, is no TFLite model or is damaged, and UnsupportedError for ops that are not
     known."""

@@ -39,7 +39,7 @@ class Decoder:
         return Table(self, name, self.follow(0))
 
     def unpack(self, form: struct.Struct, position: int) -> Any:
-        """Return the number at a position. Raises DamagedError if it lies outside of the file."""
+        """Unpack the number at a position. Raises DamagedError if it lies outside of the file."""
         if not 0 <= position <= self.size - form.size:
             raise DamagedError(f"an offset leads to byte {position} of {self.size}")
         return form.unpack_from(self.data, position)[0]

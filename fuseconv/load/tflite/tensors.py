@@ -50,8 +50,8 @@ class Tensors:
         return self._new(index, self._shape(index, inferred))
 
     def read(self, index: int) -> Value:
-        """Return the value of a tensor that is read: an input, a result, a constant, or a variable that keeps its
-        contents. Raises DamagedError for one that nothing makes."""
+        """Read a tensor as a value: an input, a result, a constant, or a variable that keeps its contents. Raises
+        DamagedError for one that nothing makes."""
         if index not in self.values:
             table = self._table(index)
             if table.number("is_variable") and not self._has_contents(table):

@@ -36,12 +36,12 @@ def load(
     custom_objects: Mapping[str, Any] | None = None,
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
-    """Return the module of a Keras file, with the signature "serving_default".
+    """Load a Keras file by way of Keras: a module with the signature "serving_default".
 
     Inputs are named for their input layers. Outputs are named for the layers that make them, or by the keys of a model
     that returns a dict. trust_model: load Lambda layers and other code of the file's. custom_objects: classes and
-    functions by name. warn: is told what the user should know, such as why tf-keras was needed.
-    Raises InputError if the file is damaged, holds no model, or needs code that it may not run or does not find."""
+    functions by name. warn: is told what the user should know, such as why tf-keras was needed. Raises InputError if
+    the file is damaged, holds no model, or needs code that it may not run or does not find."""
     traced = trace(path, trust_model=trust_model, custom_objects=custom_objects)
     for note in traced.notes:
         warn(note)
@@ -49,7 +49,7 @@ def load(
 
 
 def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str, Any] | None = None) -> Traced:
-    """Return the model of a Keras file, loaded and traced for inference. Arguments and errors as for `load`."""
+    """Load the model of a Keras file in Keras and trace it for inference. Arguments and errors as for `load`."""
     file = keras_container.read(path)
     custom = config_check.with_registered_names(file.config, custom_objects or {})
     import keras
@@ -69,7 +69,7 @@ def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str,
 
 
 def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trusted: bool) -> Traced:
-    """Return the model, from the first Keras that makes it of the file. Raises InputError if none does."""
+    """Load and trace a model with the first Keras that makes it of the file. Raises InputError if none does."""
     import keras
     import tensorflow as tf
     import tf_keras

@@ -14,7 +14,7 @@ class NoInputs(ValueError):
 
 
 def trace_model(model: Any, is_keras3: bool, notes: Sequence[str] = ()) -> Traced:
-    """Return a model of Keras 3, or else of tf-keras, traced for inference.
+    """Trace a model of Keras 3, or else of tf-keras, for inference.
 
     Inputs are named for their input layers. Outputs are named for the layers that make them, or by the keys of a model
     that returns a dict. Raises NoInputs if the model does not say what it takes, ValueError for what TFLite has not."""

@@ -65,7 +65,7 @@ def explicit_pads(values: Sequence[int], data_format: str) -> list[tuple[int, in
 
 
 def pad(tfl: Lowering, x: Value, pads: Sequence[tuple[int, int]], value: float | None = None) -> Value:
-    """Return x (channels last) with its spatial dimensions padded, with zeros or with `value`."""
+    """Pad the spatial dimensions of x, channels last, with zeros or with `value`."""
     if not any(map(any, pads)):
         return x
     paddings = np.array([(0, 0), *pads, (0, 0)], np.int32)

@@ -28,7 +28,7 @@ _WIDER = {
 
 
 def cast(tfl: Lowering, x: Value, dtype: DType) -> Value:
-    """Return x as `dtype`; x itself if it is of that type."""
+    """Cast x to `dtype`; x itself if it is of that type."""
     if x.dtype is dtype:
         return x
     return tfl.cast(x, out_data_type=dtype.name.upper())

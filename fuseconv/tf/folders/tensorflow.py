@@ -14,7 +14,7 @@ from fuseconv.tf.folders.registry import TABLE
 
 
 def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    """Return the results of a TF op on these operands, from TensorFlow's own CPU kernel. Imports TensorFlow.
+    """Evaluate a TF op on these operands with TensorFlow's own CPU kernel. Imports TensorFlow.
 
     None for an op that is not known to do nothing but compute (one of `PURE_OPS`, or with a numpy kernel), that calls
     functions, that makes or takes handles, that TensorFlow does not know, or that it refuses to run on these operands.

@@ -134,7 +134,7 @@ def _pair(graph: Graph, first: _Direction, second: _Direction, module: Module) -
 
 
 def _call(forward: _Direction, backward: _Direction, reversals: list[Op], module: Module) -> Op:
-    """Return the call of both, and its function, which makes their calls and does the reversals."""
+    """Build the call of both, and its function, which makes their calls and does the reversals."""
     name = f"bidirectional_{forward.kind}_paired"
     attrs = dict(forward.others) | {"time_major": forward.time_axis == 0}
     function = Graph(f"{forward.op.name}/{name}", {"_implements": FuncRef(name, attrs)})

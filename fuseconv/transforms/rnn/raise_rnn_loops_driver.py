@@ -76,7 +76,7 @@ def _are_cells(op: Op, module: Module) -> bool:
 
 
 def _split(op: Op, module: Module) -> list[Op] | None:
-    """Return a loop for each cell, where a loop runs several or computes more than a cell, any of which will be
+    """Split a loop into one for each cell, where a loop runs several or computes more than a cell, any of which will be
     raised."""
     with Speculative(module.functions) as trial:
         try:

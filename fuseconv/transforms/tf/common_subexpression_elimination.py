@@ -25,7 +25,7 @@ class CommonSubexpressions:
         self.constants: dict[Any, list[Value]] = {}
 
     def find(self, op: Op, seen: dict[Any, Op]) -> Op | None:
-        """Return the op among those seen in the graph that makes the same as this one; None if it is the first."""
+        """Find the op among those seen in the graph that makes the same as this one; None if it is the first."""
         if op.kind not in _ZEROS:
             # Few ops share all operands that ops make: only of those are constants and attributes compared.
             alike = (op.kind, *[None if value is None or value.op is None else value for value in op.operands])

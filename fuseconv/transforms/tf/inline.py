@@ -134,7 +134,7 @@ class _Inliner:
         self.constants: dict[str, None] = {}
 
     def expand(self, graph: Graph, prefix: str = "") -> list[Op]:
-        """Return the ops of a graph that nothing else uses, with the bodies of calls in their places."""
+        """Expand the ops of a graph that nothing else uses, with the bodies of calls in their places."""
         self.note_constants(graph, prefix)
         ops: list[Op] = []
         for op in graph.ops:

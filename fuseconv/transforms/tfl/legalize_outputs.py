@@ -188,7 +188,7 @@ def _unknowns(value: Value) -> set[str]:
 
 
 def _copy(graph: Graph, value: Value) -> Value:
-    """Return a copy that the runtime makes on every invoke."""
+    """Build a copy that the runtime makes on every invoke."""
     sources = value.op.sources if value.op is not None else (value.name,)
     tfl = Builder(graph.ops, value.name, sources)
     # No slice takes these, in TF 2.21's interpreter at least.

@@ -142,7 +142,7 @@ def reversed_table(k: Call, table: Table, tied: bool, config: dict[str, Any] | N
 
 
 def _unpacked(k: Call, packed: Value, size: int) -> Value:
-    """Return the two integers in each byte, the one in the low bits first, as floats: [n, m] -> [n, size]."""
+    """Unpack the two integers in each byte, the one in the low bits first, as floats: [n, m] -> [n, size]."""
     tf, x = k.tf, k.tf.Cast(packed, dtype=k.dtype)
     rows, eight, sixteen = k.known(packed, 0), tf.number(8, k.dtype), tf.number(16, k.dtype)
     low = tf.Sub(tf.FloorMod(tf.AddV2(x, eight), sixteen), eight)

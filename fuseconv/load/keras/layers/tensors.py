@@ -186,7 +186,7 @@ def rolled(k: Call, x: Value, shift: Any, axis: Any) -> Value:
 
 
 def ordered(k: Call, x: Any, axis: int, descending: bool = False) -> list[Value]:
-    """Return the elements along an axis from the least to the largest, or the other way, and their positions."""
+    """Sort the elements along an axis, the least first or the largest; return them and their positions."""
     rank = len(k.shape(floats(k, x)))
     (axis,) = axes_of(k, axis, rank)
     order = list(range(rank))

@@ -53,7 +53,8 @@ class _SamplePositions(NamedTuple):
 def _sample_positions(
     tfl: Lowering, start: Value, end: Value, count: int, extent: Value, shape: list[Dim]
 ) -> _SamplePositions:
-    """Return start, end [crops,1]: the edges, where 0 and 1 are the first and the last of the image."""
+    """Return the rows, or columns, that crops sample, in this shape. start, end [crops,1]: the edges, where 0 and 1 are
+    the first and the last of the image."""
     last = tfl.sub(cast(tfl, extent, types.FLOAT32), 1.0)
     # A place on the last row falls beside it, as it does in TensorFlow, only if each operation rounds as TensorFlow's:
     # the divisor is a value of the run time, lest the division becomes a product with the reciprocal.
