@@ -77,10 +77,14 @@ def test_a_child_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts with & ignores it
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        try_in_child(work, 5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            try_in_child(work, 5)
+    finally:
+        signal.signal(signal.SIGINT, before)
     thread.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int(place.read_text()), 0)
