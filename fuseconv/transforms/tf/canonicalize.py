@@ -100,6 +100,9 @@ class _Walk:
         self.subexpressions = CommonSubexpressions()
         # Ops that are not folded because their results are large; what is made of those may be folded yet.
         self.postponed: dict[Op, _Postponed] = {}
+        # Sizes of loops' variables that change on the way, by their axes. A loop in a loop is walked as often as that
+        # one: what was found of it is not looked for again, which would double the work with each that it is in.
+        self.changing: dict[Op, list[dict[int, dims.Sym]]] = {}
         self.places = itertools.count()
 
     def walk_graph(self, graph: Graph) -> None:
@@ -190,7 +193,8 @@ class _Walk:
         handed on unchanged are those before the loop."""
         carried = [_known(value, self.is_handed_on(op, index)) for index, value in enumerate(op.operands)]
         # A size that changes on the way has one symbol of its own, whatever it is at first.
-        changing: list[dict[int, dims.Sym]] = [{} for _ in carried]
+        changing = self.changing.setdefault(op, [{} for _ in carried])
+        carried = [_Known(_with_sizes(each.shape, own), each.content) for each, own in zip(carried, changing)]
         made = self.module.functions[op.attrs["body"].name].outputs
         while True:
             self.walk_bodies(op, carried)
@@ -344,6 +348,11 @@ def _common(a: _Known, b: _Known) -> np.ndarray | None:
     """Return the elements that a value has either way; None if they may differ."""
     both = a.content is not None and b.content is not None
     return a.content if both and np.array_equal(a.content, b.content) else None  # type: ignore[arg-type]
+
+
+def _with_sizes(shape: Shape | None, sizes: dict[int, dims.Sym]) -> Shape | None:
+    """Return a shape with the sizes of some axes."""
+    return shape if shape is None or not sizes else tuple(sizes.get(axis, dim) for axis, dim in enumerate(shape))
 
 
 def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:
