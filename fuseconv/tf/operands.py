@@ -14,7 +14,7 @@ from fuseconv.ir.graph import Op, Value
 # A content is followed only through tensors as small as those that hold shapes.
 CONTENT_LIMIT = 64
 # TensorFlow's shapes are no longer; a damaged model may claim any length.
-_MAX_RANK = 254
+MAX_RANK = 254
 
 
 class UnknownShape(Exception):
@@ -133,7 +133,7 @@ def sizes(value: Value, hint: str = "u") -> list[Dim]:
     if value.op is not None and value.op.kind == "tf.Pack" and value.rank == 1:
         return [dims.fresh(hint) if each is None else scalar(each, hint) for each in value.op.operands]
     count = value.shape[0] if value.shape is not None and len(value.shape) == 1 else None
-    if not isinstance(count, int) or count > _MAX_RANK:
+    if not isinstance(count, int) or count > MAX_RANK:
         raise UnknownShape
     return [dims.fresh(hint) for _ in range(count)]
 

@@ -8,7 +8,7 @@ import importlib
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Op
-from fuseconv.tf.operands import Contradiction, UnknownShape
+from fuseconv.tf.operands import MAX_RANK, Contradiction, UnknownShape
 from fuseconv.tf.shape_functions.ranks import misfit
 from fuseconv.tf.shape_functions.registry import TABLE
 
@@ -50,8 +50,8 @@ def infer(op: Op) -> list[Shape | None] | None:
 @functools.lru_cache(maxsize=4096)
 def _is_possible(shape: Shape) -> bool:
     """Return False if a size is negative, or beyond int64 as those of a few ops in a row that square their operands'
-    are."""
-    return all(not isinstance(dim, int) or 0 <= dim <= _MOST_ELEMENTS for dim in shape)
+    are, or if there are more sizes than TensorFlow has dimensions."""
+    return len(shape) <= MAX_RANK and all(not isinstance(dim, int) or 0 <= dim <= _MOST_ELEMENTS for dim in shape)
 
 
 def first_contradiction(module: Module) -> str:
@@ -88,6 +88,8 @@ def contradiction(op: Op) -> str:
         negative = [dim for shape in impossible for dim in shape if isinstance(dim, int) and dim < 0]
         if negative:
             why = f"it would make a dimension of {negative[0]} elements"
+        elif impossible and len(impossible[0]) > MAX_RANK:
+            why = f"it would make a tensor of {len(impossible[0])} dimensions"
         elif impossible:
             why = "it would make a dimension of more elements than int64 counts"
     return why + DAMAGED if why else ""

@@ -11,7 +11,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.types import BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT32, INT64, DType
-from fuseconv.tf.shape_functions import contradiction
+from fuseconv.tf.shape_functions import contradiction, infer
 
 N = symbol("n")
 
@@ -116,3 +116,10 @@ def test_what_cannot_run(op: Op, why: str) -> None:
 ])  # fmt: skip
 def test_what_can_run(op: Op) -> None:
     assert not contradiction(op)
+
+
+def test_a_tensor_has_as_many_dimensions_as_tensorflow_has() -> None:
+    """Diag doubles them, and a few in a row would fill the memory with sizes."""
+    assert not contradiction(node("Diag", [(1,) * 127], FLOATS))
+    assert "256 dimensions" in contradiction(node("Diag", [(1,) * 128], FLOATS))
+    assert infer(node("Diag", [(1,) * 128], FLOATS)) == [None]
