@@ -5,8 +5,8 @@ from __future__ import annotations
 from fuseconv.ir.graph import Value
 from fuseconv.tf.operands import content_of
 
-# Ops that are followed from a vector to the Range that it is.
-_MOST_STEPS = 16
+# Ops that are followed from a vector to the Ranges that it is.
+_MOST_STEPS = 64
 
 
 def counts_up(value: Value | None) -> bool:
@@ -14,23 +14,28 @@ def counts_up(value: Value | None) -> bool:
 
     `tf.vectorized_map` writes such indices for x[i]: what it takes of a Range by a Range, none of it unless there is
     more than one."""
+    pending = [value]
     for _ in range(_MOST_STEPS):
+        if not pending:
+            return True
+        value = pending.pop()
         op = None if value is None else value.op
-        if value is None or op is None or op.dialect != "tf":
+        if op is None or op.dialect != "tf":
             return False
         if op.type == "Range":
             start, _, delta = op.operands
-            return _is_number(start, 0) and _is_number(delta, 1)
-        if op.type == "GatherV2":
-            # Elements of a vector that counts are the indices, which must be within it.
-            table, value, axis = op.operands
-            taken = _is_number(axis, 0) and not op.attrs.get("batch_dims") and table is not None and table.rank == 1
-            if not taken or not counts_up(table):
+            if not _is_number(start, 0) or not _is_number(delta, 1):
                 return False
+        elif op.type == "GatherV2":
+            # Elements of a vector that counts are the indices, which must be within it.
+            table, indices, axis = op.operands
+            if not _is_number(axis, 0) or op.attrs.get("batch_dims") or table is None or table.rank != 1:
+                return False
+            pending += [table, indices]
         elif op.type == "SelectV2":
-            value = _several(*op.operands)
+            pending.append(_several(*op.operands))
         elif op.type in ("ExpandDims", "Reshape") or (op.type == "Pack" and len(op.operands) == 1):
-            value = op.operands[0]
+            pending.append(op.operands[0])
         else:
             return False
     return False

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
+from fuseconv.tf import iota
 from fuseconv.tf.iota import counts_up
+from fuseconv.tf.operands import content_of
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from tests.tf.text_cases import module_of
 
@@ -52,3 +56,14 @@ def test_it_counts(lines: str) -> None:
 ])  # fmt: skip
 def test_it_does_not_count(lines: str) -> None:
     assert not _counts(lines)
+
+
+def test_no_more_ops_are_looked_at_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are 2 ** 64 ways from the last of these to the Range."""
+    look = Mock(wraps=content_of)
+    monkeypatch.setattr(iota, "content_of", look)
+    steps = [f"%i{at + 1}: int32[n] = tf.GatherV2(%i{at}, %i{at}, int32[] 0)\n" for at in range(64)]
+    assert _counts(_RANGE.replace("%r", "%i0") + "".join(steps[:3]) + "%y: int32[n] = tf.Identity(%i3)")
+    look.reset_mock()
+    assert not _counts(_RANGE.replace("%r", "%i0") + "".join(steps) + "%y: int32[n] = tf.Identity(%i64)")
+    assert 0 < look.call_count < 200

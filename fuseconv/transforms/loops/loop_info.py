@@ -15,6 +15,8 @@ from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.traits import ADDS, LOOPS
 
 _COUNTS = (types.INT32, types.INT64)
+# Longer sums are not looked through: there are 2**n ways through n sums of a value with itself.
+_MOST_TERMS = 64
 
 
 class LoopForm:
@@ -75,22 +77,27 @@ class LoopForm:
 
     def course(self, value: Value | None) -> tuple[Dim, int] | None:
         """Return (a, b) where a scalar integer of the body is a + b * n in step n, counted from 0."""
-        if value is None or value.dtype not in _COUNTS:
-            return None
-        i = self.counter_of(value)
-        if i is not None:
-            return self.counters[i], 1
-        content = content_of(self.outside(value) or value)
-        if content is not None and content.size == 1:
-            return content.reshape(-1)[0], 0
-        op = value.op
-        if op is None or not (op.kind in ADDS or op.kind == "tf.Sub"):
-            return None
-        left, right = (self.course(operand) for operand in op.operands)
-        if left is None or right is None:
-            return None
-        sign = -1 if op.kind == "tf.Sub" else 1
-        return left[0] + right[0] * sign, left[1] + right[1] * sign
+        first: Dim = 0
+        change = 0
+        pending = [(value, 1)]
+        for _ in range(_MOST_TERMS):
+            if not pending:
+                return first, change
+            term, sign = pending.pop()
+            if term is None or term.dtype not in _COUNTS:
+                return None
+            counter = self.counter_of(term)
+            content = content_of(self.outside(term) or term) if counter is None else None
+            if counter is not None:
+                first, change = first + self.counters[counter] * sign, change + sign
+            elif content is not None and content.size == 1:
+                first = first + content.reshape(-1)[0] * sign
+            elif term.op is not None and (term.op.kind in ADDS or term.op.kind == "tf.Sub"):
+                left, right = term.op.operands
+                pending += [(left, sign), (right, -sign if term.op.kind == "tf.Sub" else sign)]
+            else:
+                return None
+        return None
 
     def carry(self, value: Value) -> Value:
         """Make a value from before the loop an invariant of it; return the body's."""

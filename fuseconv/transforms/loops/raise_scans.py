@@ -8,6 +8,8 @@ So StableHLO spells `jax.lax.scan`, and Keras its loops with lists, which passes
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from fuseconv.ir import types
@@ -20,6 +22,8 @@ from fuseconv.transforms.loops.last_rows import read_last_row
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 
 _SLICE, _UPDATE = "tf.XlaDynamicSlice", "tf.XlaDynamicUpdateSlice"
+# What starts are put together from; through more there may be no end of ways.
+_MOST_VECTORS = 256
 
 
 @module_pass("raise-scans")
@@ -96,7 +100,7 @@ class _Scan:
     def indexed(self, start: Value | None, shape: tuple, sizes: tuple) -> tuple[int, Value] | None:
         """Return the axis and the index of the one row of a tensor that a slice of these sizes starts at; None if it
         takes several rows, or one that may not be there."""
-        starts = self.components(start)
+        starts = self.components(start, iter(range(_MOST_VECTORS)))
         if starts is None or not len(starts) == len(shape) == len(sizes):
             return None
         moving = [axis for axis, each in enumerate(starts) if isinstance(each, Value)]
@@ -110,10 +114,12 @@ class _Scan:
             return None
         return moving[0], index
 
-    def components(self, value: Value | None) -> list[int | Value] | None:
+    def components(self, value: Value | None, left: Iterator[int]) -> list[int | Value] | None:
         """Return the elements of a vector, or of a number that stands for one, those that are not known as the scalars
         that they are; None if they are none. Those of dimensions that are taken whole do not matter, as 0 does for
-        these."""
+        these. left: counts the vectors that may yet be looked at."""
+        if next(left, None) is None:
+            return None
         content = content_of(value)
         if content is not None and content.ndim <= 1:
             content = content.reshape(-1)
@@ -126,15 +132,15 @@ class _Scan:
         if op.kind in RESHAPES and op.operands[0] is not None and op.operands[0].rank == 0 and op.result.shape == (1,):
             return [_known(op.operands[0])]
         if op.kind == "tf.ConcatV2":
-            parts = [self.components(part) for part in op.operands[:-1]]
+            parts = [self.components(part, left) for part in op.operands[:-1]]
             return None if None in parts else [each for part in parts for each in part or ()]
         if op.kind in ("tf.Maximum", "tf.Minimum"):
-            return self.bounded(op)
+            return self.bounded(op, left)
         return None
 
-    def bounded(self, op: Op) -> list[int | Value] | None:
+    def bounded(self, op: Op, left: Iterator[int]) -> list[int | Value] | None:
         """Return the elements of a maximum or minimum of vectors, where it is known which element it is."""
-        first, second = (self.components(operand) for operand in op.operands)
+        first, second = (self.components(operand, left) for operand in op.operands)
         if first is None or second is None or len(second) not in (1, len(first)):
             return None
         made: list[int | Value] = []

@@ -39,10 +39,11 @@ def _writes_state(op: Op) -> bool:
 
 def _presize(graph: Graph) -> None:
     out: list[Op] = []
+    known: set[Value] = set()
     for index, op in enumerate(graph.ops):
         if _writes_state(op):
             _show_size(op, out)
-        if not _is_sized_ahead(op):
+        if not _is_sized_ahead(op, known):
             out += graph.ops[index:]
             break
         out.append(op)
@@ -65,18 +66,27 @@ def _show_size(op: Op, out: list[Op]) -> None:
         op.set_operand(1, Builder(out, op.name, op.sources).ints([1] * (op.result.rank or 0)))
 
 
-def _is_sized_ahead(op: Op) -> bool:
-    """Return whether the runtime knows the sizes of the results as it allocates tensors, if it knows the operands'."""
+def _is_sized_ahead(op: Op, known: set[Value]) -> bool:
+    """Return whether the runtime knows the sizes of the results as it allocates tensors, if it knows the operands'.
+    known: sizes that were found to be."""
     if op.type not in SIZED_BY_OPERANDS or any(result.dtype in _DYNAMIC for result in op.results):
         return False
     sizes = [op.operands[index] for index in TABLE[op.type].indices if index < len(op.operands)]
-    return op.type in ("GATHER", "EMBEDDING_LOOKUP") or all(map(_is_known_ahead, sizes))
+    return op.type in ("GATHER", "EMBEDDING_LOOKUP") or _are_known_ahead(sizes, known)
 
 
-def _is_known_ahead(value: Value | None) -> bool:
-    if value is None or value.is_const:
-        return True
-    maker = value.op
-    if maker is not None and maker.kind in _COMPUTED_AHEAD:
-        return all(map(_is_known_ahead, maker.operands))
-    return maker is not None and maker.kind == "tfl.SHAPE"
+def _are_known_ahead(values: list[Value | None], known: set[Value]) -> bool:
+    """Return whether all these sizes are known then, and note what they are made of as known: where one is not, nothing
+    behind it counts."""
+    pending = [*values]
+    while pending:
+        value = pending.pop()
+        if value is None or value.is_const or value in known:
+            continue
+        maker = value.op
+        if maker is None or (maker.kind != "tfl.SHAPE" and maker.kind not in _COMPUTED_AHEAD):
+            return False
+        known.add(value)
+        if maker.kind != "tfl.SHAPE":
+            pending += maker.operands
+    return True

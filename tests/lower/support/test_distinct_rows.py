@@ -66,6 +66,11 @@ UNKNOWN = {
         "%k: int32[4,3] = tf.Tile(%c, int32[2] [2, 3])",
         "%y: int32[4,3,2] = tf.Pack(%k, int32[4,3] [[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2]]) {'N': 2, 'axis': 2}",
     ],
+    "ten times ten columns, and so on": [
+        "%c0: int32[n,1] = tf.ExpandDims(%p, int32[] 1)",
+        *(f"%c{at + 1}: int32[n,m] = tf.ConcatV2({f'%c{at}, ' * 10}int32[] 1)" for at in range(8)),
+        "%y: int32[n,m] = tf.Identity(%c8)",
+    ],
     "twice": ["%y: int32[3,2] = tf.Identity(int32[3,2] [[0, 1], [1, 0], [0, 1]])"],
     "column of a cut": [WHERE, "%y: int64[k,1] = tf.Slice(%w, int32[2] [0, 1], int32[2] [-1, 1])"],
 }  # fmt: skip

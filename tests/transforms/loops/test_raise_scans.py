@@ -94,3 +94,16 @@ def test_a_start_that_is_held_to_a_number_is_known() -> None:
     module, _ = module_of(text)
     assert raise_scans(module)
     assert "GatherV2" in {op.type for op in module.functions["body"].ops}
+
+
+def test_sums_and_bounds_of_an_index_with_itself_are_not_looked_through() -> None:
+    """There are 2 ** 64 ways from the last of these to the step's number."""
+    sums = "".join(f"%i{at + 1}: int32[] = tf.AddV2(%i{at}, %i{at})\n" for at in range(64))
+    bounds = "".join(f"%at{at + 1}: int32[2] = tf.Maximum(%at{at}, %at{at})\n" for at in range(64))
+    same = "%i0: int32[] = tf.AddV2(%i, int32[] 0)\n"
+    for text in (
+        _scan("%i64").replace("%at:", f"{same}{sums}%at:"),
+        _scan("%i").replace("%at:", "%at0:").replace("%row:", f"{bounds}%row:").replace("%at)", "%at64)")
+        .replace("%at,", "%at64,"),
+    ):
+        assert not raise_scans(module_of(text)[0])

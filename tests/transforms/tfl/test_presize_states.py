@@ -75,3 +75,28 @@ def test_a_state_behind_a_tensor_of_dynamic_size_stays_one() -> None:
       return %y
     }}
     """)
+
+
+def test_sizes_are_looked_at_once_however_they_are_joined() -> None:
+    """There are 2 ** 64 ways from the last of these to the shape."""
+    joins = "".join(f"%s{at + 1}: int32[0] = tfl.CONCATENATION(%s{at}, %s{at})\n" for at in range(64))
+    text = f"""
+    main {{
+      input %x: float32[n,5,3]
+      input %scalar: float32[]
+      %s0: int32[0] = tfl.SHAPE(%scalar)
+      {joins}
+      %zero: float32[] = tfl.RESHAPE(%scalar, %s64)
+      %s: int32[3] = tfl.SHAPE(%x)
+      %n: int32[] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {{'shrink_axis_mask': 1}}
+      %sizes: int32[2] = tfl.PACK(%n, int32[] 2)
+      %h: float32[n,2] {{'variable': True}} = tfl.FILL(%sizes, %zero)
+      %y: float32[n,5,2] = {_RNN}%h)
+      return %y
+    }}
+    """
+    check_pass("presize-states", text, text.replace(
+        "tfl.FILL(%sizes", "tfl.FILL(%known").replace("%h: ", """
+      %batch: int32[1] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1])
+      %known: int32[2] = tfl.CONCATENATION(%batch, int32[1] [2])
+      %h: """))
