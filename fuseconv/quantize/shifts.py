@@ -37,18 +37,24 @@ def is_shift(op: Op, integer: Set[Op]) -> bool:
 
 def _made_up_for(value: Value, integer: Set[Op]) -> bool:
     """Return whether products with weights alone read a tensor, or what hands on its channels."""
-    for op in value.uses:
-        if op not in integer:
-            return False
-        if hands_on(op):
-            if not _made_up_for(op.result, integer):
+    pending, seen = [value], {value}
+    while pending:
+        value = pending.pop()
+        for op in value.uses:
+            if op not in integer:
                 return False
-            continue
-        layout = LAYOUTS.get(op.type)
-        weights = None if layout is None else op.operands[layout.weights]
-        if weights is None or not has_channels(op, value, weights) or not errors_have_means(op):
+            if hands_on(op):
+                if op.result not in seen:
+                    seen.add(op.result)
+                    pending.append(op.result)
+                continue
+            layout = LAYOUTS.get(op.type)
+            weights = None if layout is None else op.operands[layout.weights]
+            if weights is None or not has_channels(op, value, weights) or not errors_have_means(op):
+                return False
+        if not value.uses:
             return False
-    return bool(value.uses)
+    return True
 
 
 def hands_on(op: Op) -> bool:

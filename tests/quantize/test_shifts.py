@@ -12,6 +12,7 @@ from fuseconv import convert
 from fuseconv.ir.graph import Graph, Op, Value
 from fuseconv.quantize.recipe import choose_recipes
 from fuseconv.quantize.rewriting import rewrite
+from fuseconv.quantize.shifts import is_shift
 from fuseconv.tfl.integer import INT8, INT16, Kernels
 from tests.quantize.ranges import measured
 from tests.random_weights import randomize
@@ -117,3 +118,21 @@ def test_batch_normalization_behind_relu() -> None:
         found = np.stack([next(iter(run(**sample).values())) for sample in samples])
         off = np.abs((found - wanted).mean(axis=0)).max() / np.ptp(wanted)
         assert off < 0.0015
+
+
+def test_a_chain_of_any_length_hands_on() -> None:
+    pool = "{'padding': 'VALID', 'stride_w': 1, 'stride_h': 1, 'filter_width': 1, 'filter_height': 1}"
+    pools = "\n".join(f"%p{at + 1}: float32[n,4,4,2] = tfl.MAX_POOL_2D(%p{at}) {pool}" for at in range(2000))
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,4,4,2]
+      %p0: float32[n,4,4,2] = tfl.ADD(%x, float32[2] [-1, 0.51])
+      {pools}
+      %m: float32[n,2] = {_MEAN.replace("%y", "%p2000")}
+      {_FULL}
+      return %z
+    }}
+    """)
+    ops = module.signatures[0].graph.ops
+    assert is_shift(ops[0], {*ops})
+    assert not is_shift(ops[0], {*ops[:-1]})
