@@ -16,6 +16,10 @@ from fuseconv.ir.graph import Value
 
 # A sum of more products than this is no cell's.
 _MOST_TERMS = 64
+# Cells weigh up to 100 or so; x = tanh(x) * sigmoid(x) doubles the weight each time.
+_MOST_WEIGHT = 512
+# A function weighs this much, so that no expression is nested too deep for Python's stack.
+_NESTED_WEIGHT = 4
 
 
 class TooLarge(Exception):
@@ -121,12 +125,22 @@ ONE: Monomial = frozenset()
 
 @dataclass(frozen=True)
 class Poly:
-    """A sum of products of atoms of one width, each with a number."""
+    """A sum of products of atoms of one width, each with a number. weight: how many atoms it is written with, those
+    within others too, which cuts and comparisons walk. Raises TooLarge of one that is too heavy."""
 
     terms: frozenset[tuple[Monomial, float]]
+    weight: int = field(default=0, compare=False, repr=False)
     _hash: int = field(default=0, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        weight = 0
+        for monomial, _ in self.terms:
+            for atom, _ in monomial:
+                inner = atom.argument if isinstance(atom, Call) else atom.source if isinstance(atom, Product) else None
+                weight += 1 if inner is None else inner.weight + _NESTED_WEIGHT
+        if weight > _MOST_WEIGHT:
+            raise TooLarge
+        object.__setattr__(self, "weight", weight)
         # Atoms hold polynomials: without this, each comparison would walk the whole expression.
         object.__setattr__(self, "_hash", hash(self.terms))
 
