@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Op, Value, copy_op
+from fuseconv.ir.graph import Value, copy_op
 from fuseconv.tf.batching_rules import batched, is_safe
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import is_repeatable
@@ -40,36 +40,45 @@ class Stacked:
     def of(self, value: Value) -> Value:
         """Return the rows of a value. Raises NotALoop if it depends on a state of which no rows are known, or has
         none."""
-        if value not in self.rows:
-            if value in self.inputs:
-                self.rows[value] = self.sequence(self.inputs[value])
-            elif value in self.counters:
-                self.rows[value] = self.numbers(self.counters[value], value)
-            else:
-                self.build(value.op)
+        _build_in_order(value, self.rows, self.varying_operands, self.build)
         return self.rows[value]
 
-    def build(self, op: Op | None) -> None:
-        if op is None or not is_repeatable(op):
+    def varying_operands(self, value: Value) -> list[Value]:
+        """Return the operands whose rows those of a value are made of."""
+        if value in self.inputs or value in self.counters:
+            return []
+        if value.op is None or not is_repeatable(value.op):
             raise NotALoop("what it puts out depends on what a state was")
-        rows = {v: self.of(v) for v in op.operands if v is not None and not self.is_invariant(v)}
-        made = batched(TfBuilder(self.tf.out, op), op, rows, self.outside) if rows else None
-        if made is None:
-            raise NotALoop(f"a {op.type} of each step cannot be computed of all steps at once")
-        self.rows.update(zip(op.results, made))
+        return [v for v in value.op.operands if v is not None and not self.is_invariant(v)]
+
+    def build(self, value: Value) -> None:
+        if value in self.inputs:
+            self.rows[value] = self.sequence(self.inputs[value])
+        elif value in self.counters:
+            self.rows[value] = self.numbers(self.counters[value], value)
+        else:
+            op = value.op
+            assert op is not None
+            rows = {v: self.rows[v] for v in self.varying_operands(value)}
+            made = batched(TfBuilder(self.tf.out, op), op, rows, self.outside) if rows else None
+            if made is None:
+                raise NotALoop(f"a {op.type} of each step cannot be computed of all steps at once")
+            self.rows.update(zip(op.results, made))
 
     def outside(self, value: Value) -> Value:
         """Return what a value that no step changes is before the loop."""
         if value.is_const:
             return value
-        if value not in self.invariants:
-            assert value.op is not None
-            op = value.op
-            copy = copy_op(op, [self.outside(v) for v in op.operands if v is not None])
-            for result in op.results:
-                self.invariants[result] = copy.add_result(result.dtype, result.shape)
-            self.tf.out.append(copy)
+        _build_in_order(value, self.invariants, _variable_operands, self.copy_outside)
         return self.invariants[value]
+
+    def copy_outside(self, value: Value) -> None:
+        op = value.op
+        assert op is not None
+        copy = copy_op(op, [v if v.is_const else self.invariants[v] for v in op.operands if v is not None])
+        for result in op.results:
+            self.invariants[result] = copy.add_result(result.dtype, result.shape)
+        self.tf.out.append(copy)
 
     def sequence(self, given: Input) -> Value:
         x, shape = given.tensor, given.tensor.shape
@@ -97,3 +106,21 @@ class Stacked:
         wide = self.tf.Cast(numbers, dtype=counter.dtype)
         wide.shape = numbers.shape
         return wide
+
+
+def _variable_operands(value: Value) -> list[Value]:
+    """Return the operands that a value is made of which are no constants."""
+    return [v for v in value.op.operands if v is not None and not v.is_const] if value.op is not None else []
+
+
+def _build_in_order(
+    value: Value, built: Container[Value], operands: Callable[[Value], list[Value]], build: Callable[[Value], None]
+) -> None:
+    """Build a value, and before it what it is made of and is not built yet, however long the way to that is."""
+    pending = [value]
+    while pending:
+        missing = [] if pending[-1] in built else [v for v in operands(pending[-1]) if v not in built]
+        if missing:
+            pending += reversed(missing)
+        elif (last := pending.pop()) not in built:
+            build(last)

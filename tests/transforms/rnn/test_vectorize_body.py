@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fuseconv.transforms.rnn.raise_rnn_loops import raise_rnn_loops
 from tests.check_pass import check_pass
+from tests.tf.text_cases import kinds, module_of
 from tests.transforms.rnn.rnn_texts import SUM, loop
 
 
@@ -63,3 +65,11 @@ def test_an_output_that_is_rectified() -> None:
       return %more
     }
     """)
+
+
+def test_a_chain_of_any_length_is_computed_of_all_steps() -> None:
+    chain = "".join(f"%o{at + 1}: float32[1,3] = tf.Relu(%o{at})\n" for at in range(1000))
+    step = SUM + "%new: float32[1,3] = tf.Tanh(%sum)\n%o0: float32[1,3] = tf.Neg(%new)\n" + chain
+    module, report = module_of(loop(step + "%out: float32[1,3] = tf.Relu(%o1000)"))
+    raise_rnn_loops(module, report)
+    assert "PartitionedCall" in kinds(module) and kinds(module).count("Relu") == 1001
