@@ -13,7 +13,7 @@ a mask belong to the steps as those of the sequence do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,9 @@ from fuseconv.tf.traits import PRODUCTS
 
 # Two steps show no period: the last one may have what follows it in its midst.
 _FEWEST = 3
+# How many ops are looked at for all unpacked sequences of a graph: each once for each, or 32 times if these are more.
+_MOST_VISITS = 1 << 18
+_VISITS_PER_OP = 32
 # What may be done to a product before anything of the next step is added.
 _LINEAR = frozenset({
     "tf.AddV2", "tf.Add", "tf.BiasAdd", "tf.Split", "tf.SplitV", "tf.Slice", "tf.Squeeze", "tf.StridedSlice",
@@ -60,8 +63,12 @@ class RerolledLoop:
 
 def reroll_loops(graph: Graph, module: Module) -> Iterator[RerolledLoop]:
     """Yield the loops that steps of a graph can be rolled up into; each is accepted before the next, or undone."""
+    left = max(_MOST_VISITS, _VISITS_PER_OP * len(graph.ops))
     for unpack in [op for op in graph.ops if op.kind == "tf.Unpack" and len(op.results) >= _FEWEST]:
         for backwards in (False, True):
+            left -= len(graph.ops)
+            if left < 0:
+                return
             found = _UnrolledLoop(graph, unpack, backwards).find()
             if found is not None:
                 with Speculative(module.functions) as trial:
@@ -95,16 +102,18 @@ def _next_step_ops(steps: dict[Op, int]) -> set[Op]:
     for op in steps:
         if may_be(op):
             early.add(op)
-    while True:
-        kept = {
-            op for op in early
-            if (readers := [reader for result in op.results for reader in result.uses])
-            and all(steps.get(r, -1) == steps[op] + 1 or (r in early and steps[r] == steps[op]) for r in readers)
-            and may_be(op)
-        }  # fmt: skip
-        if kept == early:
-            return early
-        early = kept
+    pending = list(early)
+    while pending:
+        op = pending.pop()
+        if op not in early:
+            continue
+        readers = [reader for result in op.results for reader in result.uses]
+        fit = all(steps.get(r, -1) == steps[op] + 1 or (r in early and steps[r] == steps[op]) for r in readers)
+        if not readers or not fit or not may_be(op):
+            early.remove(op)
+            # Others stand only as long as this one does.
+            pending += [*readers, *(v.op for v in op.operands if v is not None and v.op is not None)]
+    return early
 
 
 class _UnrolledLoop:
@@ -212,7 +221,7 @@ class _UnrolledLoop:
         reads of it.
 
         What step 0 makes of the first states alone stands before it, or is a constant where they are."""
-        alone = self._state_only_ops(second) if len(first) < len(second) else []
+        alone = self._state_only_ops(second) if len(first) < len(second) else {}
         folded: dict[Value, Value] = {}
         before: dict[Value, Value] = {elements[1]: elements[0] for elements in self.elements.values()}
         rest = [op for op in second if op not in alone]
@@ -249,31 +258,40 @@ class _UnrolledLoop:
         assert state is not None
         return x is not None and x not in self.step_of and _same(self.initial.setdefault(state, x), x)
 
-    def _match_before_first(self, x: Value, y: Value, alone: list[Op], before: dict[Value, Value]) -> bool:
+    def _match_before_first(self, x: Value, y: Value, alone: Collection[Op], before: dict[Value, Value]) -> bool:
         """Match ops before step 0, made of the first states, with those of step 1 that are made of the last ones."""
-        a, b = x.op, y.op
-        assert b is not None
-        if a is None or x in self.step_of or (a.kind, repr(a.attrs), x.index) != (b.kind, repr(b.attrs), y.index):
-            return False
-        for p, q in zip(a.operands, b.operands):
-            if p is not None and q is not None and q.op in alone:
-                same = self._match_before_first(p, q, alone, before)
-            elif q is not None and self.step_of.get(q) == 0:
-                same = self._set_initial(p, q)
-            else:
-                same = value_key(p) == value_key(q)
-            if not same:
+        pending = [(x, y)]
+        while pending:
+            x, y = pending.pop()
+            if y in before:
+                if before[y] is not x:
+                    return False
+                continue
+            a, b = x.op, y.op
+            assert b is not None
+            if a is None or x in self.step_of or (a.kind, repr(a.attrs), x.index) != (b.kind, repr(b.attrs), y.index):
                 return False
-        before.update(zip(b.results, a.results))
-        return len(a.operands) == len(b.operands)
+            if len(a.operands) != len(b.operands):
+                return False
+            before.update(zip(b.results, a.results))
+            for p, q in zip(a.operands, b.operands):
+                if p is not None and q is not None and q.op in alone:
+                    pending.append((p, q))
+                elif not (self._set_initial(p, q) if self._is_state(q) else value_key(p) == value_key(q)):
+                    return False
+        return True
 
-    def _state_only_ops(self, ops: list[Op]) -> list[Op]:
-        """Return the ops of a step that see nothing of its element."""
-        alone: list[Op] = []
+    def _is_state(self, value: Value | None) -> bool:
+        """Return whether step 0 makes a value of step 1's."""
+        return value is not None and self.step_of.get(value) == 0
+
+    def _state_only_ops(self, ops: list[Op]) -> dict[Op, None]:
+        """Return the ops of a step that see nothing of its element, in their order."""
+        alone: dict[Op, None] = {}
         for op in ops:
             read = [v for v in op.operands if v is not None and self.step_of.get(v, -1) >= 0]
             if all(self.step_of[v] == 0 or v.op in alone for v in read):
-                alone.append(op)
+                alone[op] = None
         return alone
 
     def _infer_folded_states(self, alone: list[Op], folded: dict[Value, Value]) -> bool:
