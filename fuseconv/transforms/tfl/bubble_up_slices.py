@@ -86,12 +86,16 @@ class _SliceMover:
         self.places = {op: place for place, op in enumerate(graph.ops)}
         self.before: dict[Op, list[Op]] = {}
         self.erased: set[Op] = set()
+        # Parts of values that are found to be best taken where they are, until another slice moves.
+        self.staying: set[tuple[Value, Part]] = set()
 
     def narrow(self, first: Op, part: Part, report: Report) -> None:
         """Bubble up one slice, and all others of the same elements of the same value: slice(f(x)) -> f(slice(x))."""
         if first in self.erased:
             return
         source: Value = first.operands[0]  # type: ignore[assignment]
+        if (source, part) in self.staying:
+            return
         # Of hundreds of slices of one value, most are known to take other parts, or more than a part.
         slices = [op for op in source.uses if self.parts.get(op) == part and slice_part(op) == part]
         region = self._region(source, part, slices)
@@ -103,7 +107,9 @@ class _SliceMover:
         )
         heavy = any(op.type in _WORTH_A_SLICE for op in region)
         if not region or len(cuts) > len(slices) + heavy:
+            self.staying.add((source, part))
             return
+        self.staying.clear()
         ordered = sorted(region, key=self.places.__getitem__)
         taken = {cut: self._insert_slice(*cut, next(op for op in ordered if cut[0] in op.operands)) for cut in cuts}
         for op in ordered:

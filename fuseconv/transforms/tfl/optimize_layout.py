@@ -23,6 +23,9 @@ from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import LAYOUT_CHANGES
 from fuseconv.transforms.tfl.canonicalize_tfl import moves_only_units
 
+# So many ops of groups are looked at in a graph; groups that overlap could be as many as its ops, and as large.
+_MOST_VISITS = 1 << 17
+
 
 @module_pass("optimize-layout", requires=(TFL_ONLY,))
 def optimize_layout(module: Module, report: Report) -> bool:
@@ -31,8 +34,10 @@ def optimize_layout(module: Module, report: Report) -> bool:
     Returns whether any moved."""
     changed = False
     for graph in module.graphs():
-        while _Groups(graph, report).run():
+        walk = _Groups(graph, report, _MOST_VISITS)
+        while walk.run():
             changed = True
+            walk = _Groups(graph, report, walk.left)
     return changed
 
 
@@ -134,10 +139,11 @@ class _Group:
 
 
 class _Groups:
-    """One walk over a graph."""
+    """One walk over a graph. left: how many ops of groups may yet be looked at."""
 
-    def __init__(self, graph: Graph, report: Report) -> None:
+    def __init__(self, graph: Graph, report: Report, left: int) -> None:
         self.graph = graph
+        self.left = left - len(graph.ops)
         self.report = report
         self.places = {op: place for place, op in enumerate(graph.ops)}
         self.before: dict[Op, list[Op]] = {}
@@ -150,11 +156,12 @@ class _Groups:
         changed = False
         for op in self.graph.ops:
             for form, value in self._starts(op):
-                if (form, value) in seen or op in self.gone:
+                if (form, value) in seen or op in self.gone or self.left < 0:
                     continue
                 known: dict[Op, Arranged | None] = {}
                 groups = [_Group(form, value, reach, known) for reach in range(3)]
                 seen.update((form, wanted) for wanted in groups[-1].wanted)
+                self.left -= len(known)
                 best = max(groups, key=lambda group: group.profit)
                 if best.ops and best.profit > 0 and best.is_buildable and best.ops.keys() <= self.places.keys():
                     self._change(best)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
+import pytest
+
+from fuseconv.tfl.slice_rules import needs
+from fuseconv.transforms.tfl import bubble_up_slices
 from tests.check_pass import check_pass
 
 
@@ -59,3 +65,14 @@ def test_a_sum_over_rows_needs_them_all() -> None:
       return %b
     }
     """)
+
+
+def test_a_part_that_stays_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    look = Mock(wraps=needs)
+    monkeypatch.setattr(bubble_up_slices, "needs", look)
+    rows = "".join(f"%r{at}: float32[1,2] = tfl.STRIDED_SLICE(%s, int32[2] [0, 0], int32[2] [1, 2], int32[2] [1, 1])\n"
+                   for at in range(50))  # fmt: skip
+    names = ", ".join(f"%r{at}" for at in range(50))
+    makers = "%e: float32[4,2] = tfl.EXP(%x)\n%s: float32[4,2] = tfl.SIN(%e)"
+    check_pass("bubble-up-slices", f"main {{\ninput %x: float32[4,2]\n{makers}\n{rows}\nreturn {names}, %s\n}}")
+    assert look.call_count == 1

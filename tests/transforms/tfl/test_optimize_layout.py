@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
+import pytest
+
+from fuseconv.ir.verifier import check
+from fuseconv.tfl.layout_rules import arranged
+from fuseconv.transforms.tfl import optimize_layout
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 def test_transposes_on_both_sides_cancel() -> None:
@@ -96,3 +104,19 @@ def test_an_input_that_is_made_of_a_result_stays() -> None:
       return %d
     }
     """)
+
+
+def test_groups_that_overlap_are_looked_at_a_limited_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    look = Mock(wraps=arranged)
+    monkeypatch.setattr(optimize_layout, "arranged", look)
+    monkeypatch.setattr(optimize_layout, "_MOST_VISITS", 2000)
+    steps = "".join(f"""
+      %a{at}: float32[4,4] = tfl.TRANSPOSE(%x{at}, int32[2] [1, 0])
+      %s{at}: float32[4,4] = tfl.SIN(%x{at})
+      %b{at}: float32[4,4] = tfl.TRANSPOSE(%s{at}, int32[2] [1, 0])
+      %x{at + 1}: float32[4,4] = tfl.ADD(%a{at}, %b{at})
+    """ for at in range(100))  # fmt: skip
+    module, report = module_of(f"main {{\ninput %x0: float32[4,4]\n{steps}\nreturn %x100\n}}")
+    assert optimize_layout.optimize_layout(module, report)
+    check(module)
+    assert look.call_count < 3000
