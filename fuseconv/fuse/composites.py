@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
 from fuseconv.errors import suggestion
@@ -45,9 +46,9 @@ def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, b
         key=lambda entry: (any(c in entry[2] for c in "*?["), -len(entry[2])),
     )  # fmt: skip
     walk = _CompositeRewriter(module, composites, report, body_check)
-    for signature in module.signatures:
-        walk.graph(signature.graph)
-    body_check.numeric.close()
+    with closing(body_check.numeric):
+        for signature in module.signatures:
+            walk.graph(signature.graph)
 
 
 class _CompositeRewriter:

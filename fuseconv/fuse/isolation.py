@@ -112,10 +112,13 @@ class Sandbox:
         if self._child is None:
             self._child = _start()
         watch = self._child.watch
-        watch.deadline = time.monotonic() + patience
+        watch.wait_until(time.monotonic() + patience)
         try:
             _send(self._child.writer, header, arrays)
             answer, made = _receive(self._child.reader, _MAX_HEADER, _MAX_ANSWER)
+            watch.wait_until(math.inf)
+            if watch.overdue:
+                raise TimeoutError  # it was killed just as it had answered
             self.seconds += float(answer.get("seconds", 0.0))
         except _NO_ANSWER:
             self.seconds += patience if watch.overdue else 0.0
@@ -124,8 +127,6 @@ class Sandbox:
         except BaseException:
             self.close()
             raise
-        finally:
-            watch.deadline = math.inf
         if "error" in answer:
             raise Failed(str(answer["error"]))
         return answer, made
@@ -150,21 +151,29 @@ class _Child:
 
 class _Watch:
     """A thread that kills a child when a request takes too long. One for all requests: to start one takes longer than
-    most requests. deadline: of the present request. overdue: whether the child was killed."""
+    most requests. overdue: whether the child was killed."""
 
     def __init__(self, kill: Callable[[], None]) -> None:
-        self.deadline = math.inf
         self.overdue = False
         self.ended = threading.Event()
+        self._deadline = math.inf
+        self._lock = threading.Lock()
         self._kill = kill
-        threading.Thread(target=self._run, daemon=True).start()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def wait_until(self, deadline: float) -> None:
+        """Set the deadline of the present request: no child is killed for the one before, from now on."""
+        with self._lock:
+            self._deadline = deadline
 
     def _run(self) -> None:
         while not self.ended.wait(_TICK):
-            if time.monotonic() > self.deadline:
-                self.overdue = True
-                self._kill()
-                return
+            with self._lock:
+                if time.monotonic() > self._deadline:
+                    self.overdue = True
+                    self._kill()
+                    return
 
 
 def _start() -> _Child:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import closing, nullcontext
 from functools import lru_cache, partial
 from itertools import chain
 
@@ -66,13 +67,12 @@ def fuse_patterns(
     fused = False
     constants = ConstantReaders(module)
     step = -1 if dialect == "tf" or graphs is not None else 1
-    for graph in list(module.graphs()) if graphs is None else graphs:
-        walk = _PatternRewriter(graph, module, candidates, report, constants, step, pattern_check)
-        fused |= walk.run()
-        if explain:
-            walk.explain()
-    if pattern_check is not None:
-        pattern_check.numeric.close()
+    with nullcontext() if pattern_check is None else closing(pattern_check.numeric):
+        for graph in list(module.graphs()) if graphs is None else graphs:
+            walk = _PatternRewriter(graph, module, candidates, report, constants, step, pattern_check)
+            fused |= walk.run()
+            if explain:
+                walk.explain()
     return fused
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
+from fuseconv.fuse import composites
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.match import Fusion, composite
@@ -74,3 +77,14 @@ def test_a_composite_of_another_case_is_told_the_name_that_is_known(monkeypatch:
     why = "no converter module fuses the composite Acme.swoosh; did you mean acme.Swoosh?"
     assert [record.why for record in report.records] == [why]
     assert ended == [unchecked.numeric], "no child outlives the pass"
+
+
+def test_no_child_outlives_a_pass_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[NumericCheck] = []
+    monkeypatch.setattr(NumericCheck, "close", lambda self: ended.append(self))
+    monkeypatch.setattr(composites._CompositeRewriter, "graph", Mock(side_effect=ZeroDivisionError))
+    module, _ = module_of("main {\ninput %x: float32[2]\nreturn %x\n}")
+    numeric = NumericCheck("never", lambda small: b"")
+    with pytest.raises(ZeroDivisionError):
+        fuse_composites.function(module, [], Report(), BodyCheck(numeric))
+    assert ended == [numeric]

@@ -100,6 +100,23 @@ def test_one_that_hangs_or_crashes_is_replaced(sandbox):
     assert sandbox.load(doubled(1), 30.0) == 0
 
 
+def test_one_that_is_killed_as_it_answers_was_late(monkeypatch, sandbox):
+    number = sandbox.load(doubled(1), 30.0)
+    receive, watch = isolation._receive, sandbox._child.watch
+
+    def slow(*args):
+        answer = receive(*args)
+        watch._thread.join(30.0)
+        return answer
+
+    monkeypatch.setattr(isolation, "_receive", slow)
+    with pytest.raises(ChildEnded) as late:
+        sandbox.run(number, [np.ones(1, np.float32)], 0.5)
+    monkeypatch.undo()
+    assert late.value.overdue
+    assert sandbox.run(sandbox.load(doubled(1), 30.0), [np.ones(1, np.float32)], 30.0)[0] == 2
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is the system's")
 def test_its_memory_is_limited(sandbox):
     with pytest.raises((Failed, ChildEnded)):
