@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from tests.fuzz import blow_ups, bundles, bytecode, configs, disk, graphs, messages, nodes
+from tests.fuzz import blow_ups, bundles, bytecode, configs, disk, graphs, ladders, messages, nodes
 from tests.fuzz.child import SECRET
 from tests.fuzz.damage import damage
 from tests.fuzz.server import Request
@@ -94,7 +94,9 @@ def prepare(case: Case, base: Path) -> Request:
 
 
 # Kinds whose models are made of nothing but a name.
-_BUILT: dict[str, Callable[[str, Random], bytes]] = {"blow-up": blow_ups.build, "node": nodes.build}
+_BUILT: dict[str, Callable[[str, Random], bytes]] = {
+    "blow-up": blow_ups.build, "ladder": ladders.build, "node": nodes.build,
+}  # fmt: skip
 
 
 def _write(case: Case, rng: Random, folder: Path) -> Path:
@@ -200,6 +202,7 @@ KINDS: dict[str, Kind] = {
     "graph": Kind(_proto(graphs.mutate), _graphs, 9),
     "sizes": Kind(_proto(graphs.resize), _graphs, 3),
     "blow-up": Kind(lambda rng, of: {}, lambda: tuple(blow_ups.BLOW_UPS), 1),
+    "ladder": Kind(lambda rng, of: {}, lambda: tuple(ladders.LADDERS), 3),
     "node": Kind(lambda rng, of: {}, nodes.ops, 9),
     "index": Kind(_index, _with_index, 3),
     "disk": Kind(lambda rng, of: {}, lambda: _of_forms("saved_model", "frozen", "keras"), 1),
