@@ -164,10 +164,12 @@ def _rounded(root: Value, end: Op) -> Rounding | None:
             made = _evaluated(end.result, {root: numbers})
         return np.full(numbers.shape, np.nan) if made is None else made
 
-    least, largest = map(float, compute(np.array([-_FAR, _FAR])))
+    least, near_least, near_largest, largest = map(float, compute(np.array([-_FAR, -_FAR / 2, _FAR / 2, _FAR])))
     span = largest - least
     if not (span > 0 and least <= 0 <= largest and np.isfinite(span)):
         return None
+    if max(near_least - least, largest - near_largest) > _SAME * span:
+        return None  # nothing clips it, and to look for where it ends would take long
     first, last = _crossings(compute, np.array([least + _SAME * span, largest - _SAME * span]))
     numbers = np.linspace(first - 0.1 * (last - first), last + 0.1 * (last - first), _TRIED)
     made = compute(numbers)

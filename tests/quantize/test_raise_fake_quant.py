@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from unittest.mock import Mock
+
 import pytest
 
+from fuseconv.quantize.raise_fake_quant import _crossings
 from tests.check_pass import check_pass
 
 _ALL = "tfl.FAKE_QUANT(%x) {'min': -64.0, 'max': 63.5, 'num_bits': 8}"
@@ -147,3 +151,16 @@ def test_weights_of_a_file() -> None:
 ])  # fmt: skip
 def test_what_is_no_such_grid(text: str) -> None:
     _check(text)
+
+
+def test_the_ends_of_what_nothing_clips_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Mock(wraps=_crossings)
+    monkeypatch.setattr(sys.modules[_crossings.__module__], "_crossings", search)
+    _check("""
+      %a: float32[n] = tfl.MUL(%x, float32[] 8)
+      %b: float32[n] = tfl.ROUND(%a)
+      %y: float32[n] = tfl.MUL(%b, float32[] 0.125)
+    """)
+    assert not search.called
+    _check(_FORMS["cut, then rounded"], f"%y: float32[n] = {_ALL}")
+    assert search.called
