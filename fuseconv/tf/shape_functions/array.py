@@ -176,6 +176,7 @@ def split(op: Op, axis: Value, x: Value) -> Shapes:
 
 @infers("SplitV")
 def split_v(op: Op, x: Value, size_splits: Value, axis: Value) -> Shapes:
+    with_rank(size_splits, 1)
     source = shape_of(x)
     along = axis_in(ints(axis)[0], len(source))
     parts = sizes(size_splits, "split")

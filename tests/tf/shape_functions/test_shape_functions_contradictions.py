@@ -123,3 +123,10 @@ def test_a_tensor_has_as_many_dimensions_as_tensorflow_has() -> None:
     assert not contradiction(node("Diag", [(1,) * 127], FLOATS))
     assert "256 dimensions" in contradiction(node("Diag", [(1,) * 128], FLOATS))
     assert infer(node("Diag", [(1,) * 128], FLOATS)) == [None]
+
+
+def test_sizes_of_parts_are_a_vector_whatever_is_split() -> None:
+    unknown = Value(FLOAT32, None)
+    op = node("SplitV", [(4,), 1, 0], FLOATS * 2)
+    op.set_operand(0, unknown)
+    assert "0 dimensions and not 1" in contradiction(op)
