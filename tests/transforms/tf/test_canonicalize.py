@@ -418,39 +418,29 @@ def test_the_body_of_a_composite_is_right_for_other_contents_too() -> None:
 
 def test_loops_in_loops_whose_sizes_change_are_walked_a_few_times() -> None:
     """A size that changes takes two walks over the body: 2 ** 40 over the innermost, if each began anew."""
-    bodies = [f"""
-    body{depth} {{
-      input %t: int32[]
-      input %x: float32[*]
-      %next: int32[] = tf.AddV2(%t, int32[] 1)
-      %longer: float32[*] = tf.ConcatV2(%x, %x, int32[] 0)
-      %i: int32[]; %y: float32[*] = tf.While(int32[] 0, %longer) {{'cond': @cond{depth + 1}, 'body': @body{depth + 1}}}
-      return %next, %y
-    }}
-    """ for depth in range(40)]  # fmt: skip
-    conds = [f"""
+    functions = []
+    loop = "%y: float32[*] = tf.Identity(%longer)"
+    for depth in range(41):
+        functions += [f"""
     cond{depth} {{
       input %t: int32[]
       input %x: float32[*]
       %go: bool[] = tf.Less(%t, int32[] 3)
       return %go
     }}
-    """ for depth in range(41)]  # fmt: skip
-    module, report = module_of("""
-    main {
-      input %x: float32[2,3]
-      %i: int32[]; %y: float32[*] = tf.While(int32[] 0, %x) {'cond': @cond0, 'body': @body0}
-      return %y
-    }
-    """, *bodies, *conds, """
-    body40 {
+    """, f"""
+    body{depth} {{
       input %t: int32[]
       input %x: float32[*]
       %next: int32[] = tf.AddV2(%t, int32[] 1)
-      %y: float32[*] = tf.ConcatV2(%x, %x, int32[] 0)
+      %longer: float32[*] = tf.ConcatV2(%x, %x, int32[] 0)
+      {loop}
       return %next, %y
-    }
-    """)
+    }}
+    """]  # fmt: skip
+        with_bodies = f"{{'cond': @cond{depth}, 'body': @body{depth}}}"
+        loop = f"%i: int32[]; %y: float32[*] = tf.While(int32[] 0, %longer) {with_bodies}"
+    module, report = module_of(f"main {{\n  input %longer: float32[2,3]\n  {loop}\n  return %y\n}}", *functions)
     canonicalize(module, report)
     (changing, width) = module.signatures[0].graph.outputs[0].shape or ()
     assert isinstance(changing, dims.Sym) and width == 3
