@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from fuseconv.ir import dims
 from fuseconv.ir.graph import Op, Value
-from fuseconv.tf.operands import UnknownShape, axis_in, content_of, extents, ints, same, same_shape, with_rank
+from fuseconv.tf.operands import (
+    Contradiction,
+    UnknownShape,
+    axis_in,
+    content_of,
+    extents,
+    ints,
+    same,
+    same_shape,
+    with_rank,
+)
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 
@@ -66,7 +76,13 @@ def _agree_on_elements(indices: Value, values: Value, rank: int) -> None:
 
 
 @infers("SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul", "SparseSoftmax")
-def like_values(op: Op, indices: Value, values: Value, *others: Value) -> Shapes:
+def like_values(op: Op, indices: Value, values: Value, shape: Value, *dense: Value) -> Shapes:
+    """The dense tensor is broadcast to the sparse one, and has no more dimensions."""
+    if None not in (indices.shape, values.shape, shape.shape):
+        (rank,) = with_rank(shape, 1)
+        same_shape([with_rank(indices, 2), (*with_rank(values, 1), rank)])
+        if isinstance(rank, int) and any(len(each.shape or ()) > rank for each in dense):
+            raise Contradiction(f"its dense tensor has more than {rank} dimensions")
     return values.shape
 
 

@@ -88,6 +88,10 @@ FLOATS, WHOLE = [FLOAT32], [INT32]
     (node("XlaDynamicUpdateSlice", [(4, 2), (1, 2), [0]], FLOATS), "1 and 2 elements"),
     (node("XlaDynamicUpdateSlice", [(4, 2), (5, 2), [0, 0]], FLOATS), "writes 5 elements over 4"),
     (node("SparseReduceSum", [(INT64, (3,)), (3,), [4, 4], 0], FLOATS), "1 dimensions and not 2"),
+    (node("SparseDenseCwiseAdd", [(INT64, (4, 2)), (3,), [4, 4], (4, 4)], FLOATS), "4 and 3 elements"),
+    (node("SparseDenseCwiseMul", [(INT64, (3, 1)), (3,), [4, 4], (4, 4)], FLOATS), "1 and 2 elements"),
+    (node("SparseDenseCwiseDiv", [(INT64, (3, 1)), (3,), [4], (4, 4)], FLOATS), "has more than 1 dimensions"),
+    (node("SparseSoftmax", [(INT64, (3, 2)), (3,), 4], FLOATS), "operand 2 has the shape []"),
     (node("SparseTensorDenseAdd", [(INT64, (3, 2)), (2,), [4, 4], (4, 4)], FLOATS), "3 and 2 elements"),
     (node("XlaKeyValueSort", [(3,), (4,)], [FLOAT32, FLOAT32]), "3 and 4 elements"),
     (node("XlaDotV2", [(2, 3), (3, 2)], FLOATS, dimension_numbers=b"\x0a"), "dimension numbers end within a field"),
@@ -112,6 +116,7 @@ def test_what_cannot_run(op: Op, why: str) -> None:
     node("DiagPart", [(2, 3, 2, N)], FLOATS), node("StridedSliceGrad", [[4], [0], [2], [1], (2,)], FLOATS),
     node("InplaceAdd", [(4, 2), (INT32, (N,)), (2, 2)], FLOATS),
     node("XlaDynamicUpdateSlice", [(N, 2), (1, 2), [0, 0]], FLOATS),
+    node("SparseDenseCwiseAdd", [(INT64, (N, 2)), (3,), [4, 4], ()], FLOATS),
     node("SparseReduceSum", [(INT64, (3, 2)), (N,), [4, 4], 0], FLOATS), conv([1, 1], NHWC),
 ])  # fmt: skip
 def test_what_can_run(op: Op) -> None:
