@@ -8,6 +8,7 @@ read from any graph of the module.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,6 +18,9 @@ import numpy as np
 from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, is_empty, is_static
 from fuseconv.ir.types import DType
+
+# NumPy has no arrays whose sizes but for zeros make more than this, in bytes of any type.
+_MOST_ELEMENTS = ((1 << 63) - 1) // 16
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,9 @@ def empty_constants(results: Sequence[tuple[DType, Shape | None]], name: str = "
 
     Kernels and delegates refuse tensors without elements, each in cases of its own: a constant needs none of them."""
     for dtype, shape in results:
-        if not is_empty(shape) or dtype.is_handle:
+        if shape is None or not is_empty(shape) or dtype.is_handle:
+            return []
+        if math.prod([size for size in shape if size]) > _MOST_ELEMENTS:  # type: ignore[operator]
             return []
     return [constant(np.empty(shape, dtype.numpy), dtype, name) for dtype, shape in results]  # type: ignore[arg-type]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 
-from fuseconv.ir.graph import copy_graph, count_edits, detach, replace_uses
+from fuseconv.ir import types
+from fuseconv.ir.graph import copy_graph, count_edits, detach, empty_constants, replace_uses
 from fuseconv.ir.verifier import check
 from tests.tf.text_cases import module_of, short_text
 
@@ -68,3 +69,8 @@ def test_what_is_taken_apart_is_no_garbage() -> None:
             module.take_apart()
         del module
         assert (gc.collect() > 0) == found
+
+
+def test_nothing_of_sizes_that_numpy_does_not_hold_is_no_constant() -> None:
+    assert empty_constants([(types.FLOAT32, (0, 1 << 40))])
+    assert not empty_constants([(types.FLOAT32, (0, 1 << 40, 1 << 40))])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import math
 
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.dims import Shape
@@ -19,7 +18,7 @@ for _name in (
 ):  # fmt: skip
     TABLE.collect(importlib.import_module(f"{__name__}.{_name}"))
 
-_MOST_ELEMENTS = ((1 << 63) - 1) // 16
+_MOST_ELEMENTS = (1 << 63) - 1
 # How each sentence of `contradiction` ends.
 DAMAGED = ": the model is damaged"
 
@@ -50,11 +49,9 @@ def infer(op: Op) -> list[Shape | None] | None:
 # The tensors of a model have few shapes.
 @functools.lru_cache(maxsize=4096)
 def _is_possible(shape: Shape) -> bool:
-    """Return False if a size is negative, if there are more elements than int64 counts the bytes of, as those of a few
-    ops in a row that square their operands' sizes, or more sizes than TensorFlow has dimensions. A size of 0 hides none
-    of that: NumPy has no such arrays either."""
-    known = [dim for dim in shape if isinstance(dim, int) and dim]
-    return len(shape) <= MAX_RANK and min(known, default=0) >= 0 and math.prod(known) <= _MOST_ELEMENTS
+    """Return False if a size is negative, or beyond int64 as those of a few ops in a row that square their operands'
+    are, or if there are more sizes than TensorFlow has dimensions."""
+    return len(shape) <= MAX_RANK and all(not isinstance(dim, int) or 0 <= dim <= _MOST_ELEMENTS for dim in shape)
 
 
 def first_contradiction(module: Module) -> str:
@@ -94,5 +91,5 @@ def contradiction(op: Op) -> str:
         elif impossible and len(impossible[0]) > MAX_RANK:
             why = f"it would make a tensor of {len(impossible[0])} dimensions"
         elif impossible:
-            why = "it would make more elements than int64 counts"
+            why = "it would make a dimension of more elements than int64 counts"
     return why + DAMAGED if why else ""
