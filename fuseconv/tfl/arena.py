@@ -142,7 +142,8 @@ def _runs(attrs: Mapping[str, object], functions: Mapping[str, int]) -> list[int
 
 
 def size_of(value: Value) -> int:
-    """Return the bytes of a tensor in the arena, unknown sizes being 1; 0 of variable tensors and strings."""
+    """Return the bytes of a tensor that is no constant in the arena, unknown sizes being 1; 0 of variable tensors and
+    strings."""
     if value.variable or value.shape is None:
         return 0
     return _bytes(value.dtype, value.shape)

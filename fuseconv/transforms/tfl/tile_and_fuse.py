@@ -158,7 +158,8 @@ def _loads(ops: Sequence[Op], now: int, last: dict[Value, int]) -> tuple[list[in
 
 
 def _bytes(value: Value) -> int:
-    return aligned(size_of(value))
+    """Return the bytes of a value in the arena, where constants have no place."""
+    return 0 if value.is_const else aligned(size_of(value))
 
 
 def _lower(lives: _Lives, tiler: Tiler, target: Target) -> bool:

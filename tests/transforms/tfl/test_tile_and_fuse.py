@@ -68,6 +68,17 @@ float32[1] [0.5]) {conv.format()}
     check_pass("tile-and-fuse", text.format(before), text.format(after), target=MICRO)
 
 
+def test_weights_take_no_memory() -> None:
+    """A table of 64 kB, of which one row is read first."""
+    table, row = f"float32[8000,2] {[[1.0, 2.0]] * 8000}", "{ROW}"
+    first = f"%g: float32[1,1,2] = tfl.GATHER({row}, int32[1,1] [[7]])\n%x: float32[1,400,2] = tfl.ADD(%in, %g)"
+    before, after = (
+        text.replace("input %x: float32[1,400,2]", f"input %in: float32[1,400,2]\n{first}").replace(row, table)
+        for text in (_mlp(400), _tiled_mlp())
+    )
+    check_pass("tile-and-fuse", before, after, target=MICRO)
+
+
 @pytest.mark.parametrize("target", [None, "gpu", "xnnpack"])
 def test_only_for_targets_that_run_whole_files(target: str | None) -> None:
     check_pass("tile-and-fuse", _mlp(400), target=target and Registry().target(target))

@@ -70,9 +70,25 @@ def transformer(x: tf.Tensor) -> tf.Tensor:
     return x + tf.nn.gelu(x @ up + bias) @ down + last
 
 
+_DEEP = [(_weights(3, 3, *sizes), _weights(sizes[1])) for sizes in ((5, 20), (20, 96), (96, 160), (160, 60), (80, 20))]
+
+
+def unet(x: tf.Tensor) -> tf.Tensor:
+    """Where the deepest layers have 20 times the bytes of the largest activation."""
+
+    def layer(x: tf.Tensor, number: int, stride: int = 1) -> tf.Tensor:
+        return tf.nn.relu(tf.nn.conv2d(x, _DEEP[number][0], stride, "SAME") + _DEEP[number][1])
+
+    wide = layer(x, 0)
+    deep = layer(layer(layer(wide, 1, 2), 2, 2), 3)
+    deep = tf.repeat(tf.repeat(deep, 4, axis=1), 4, axis=2)
+    return layer(tf.concat([wide, deep], -1), 4)
+
+
 @pytest.mark.parametrize(
     ("fn", "shape", "share"),
     [
+        (unet, (1, 24, 20, 5), 0.9),
         (inverted_bottleneck, (1, 23, 17, 5), 0.5), (swish, (1, 23, 17, 5), 0.8), (joined, (1, 19, 21, 5), 0.9),
         (upsampled, (1, 15, 13, 5), 0.8), (doubled, (1, 31, 29, 5), 0.9), (residual, (1, 31, 23, 5), 0.9),
         (transformer, (1, 53, 10), 0.6),
