@@ -13,20 +13,24 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # Of a child that waits for what no other thread of it will do, seconds of the clock for each of the processor.
 _CLOCK = 8
-# What a run of a .tflite file may take: so long, and a second more for each of so many bytes.
+# What work on a file may take: so many seconds, and one more for each of so many bytes; so many bytes of memory beyond
+# those of this process, and so many more for each of the file.
 _SECONDS, _BYTES_A_SECOND = 30, 100_000
+_MEMORY, _MEMORY_PER_BYTE = 4 << 30, 16
 _PR_SET_PDEATHSIG = 1
 _OVERDUE = frozenset(getattr(signal, name, None) for name in ("SIGXCPU", "SIGALRM", "SIGKILL"))
 
 
-def try_in_child(work: Callable[[], object], seconds: int) -> int | None:
-    """Do work in a child that may take so many seconds; return how it ended, as `subprocess` counts: 0, 1 after an
-    error (which this process meets too, and tells), or less than 0, by a signal. None where there are no forks."""
+def try_in_child(work: Callable[[], object], seconds: int, memory: int) -> int | None:
+    """Do work in a child that may take so many seconds, and so many bytes of memory beyond those of this process.
+
+    Return how it ended, as `subprocess` counts: 0, 1 after an error (which this process meets too, and tells), or less
+    than 0, by a signal. None where there are no forks."""
     if sys.platform != "linux":
         return None
     libc()
@@ -39,9 +43,11 @@ def try_in_child(work: Callable[[], object], seconds: int) -> int | None:
     if pid == 0:
         failed = 1
         try:
-            _become_child(parent, seconds)
+            _become_child(parent, seconds, memory)
             work()
             failed = 0
+        except MemoryError:  # which this process, without that limit, would not meet
+            os.kill(os.getpid(), signal.SIGKILL)
         finally:
             os._exit(failed)
     try:
@@ -54,17 +60,22 @@ def try_in_child(work: Callable[[], object], seconds: int) -> int | None:
         raise
 
 
-def survive(work: Callable[[], object], seconds: int) -> None:
-    """Do first in a child what LiteRT may end the process over. Raises RuntimeError if it does, as LiteRT for a file
-    that it refuses."""
-    ended = how_it_ended(try_in_child(work, seconds))
+def survive(work: Callable[[], object], size: int) -> None:
+    """Do first in a child what LiteRT may end the process over, with files of so many bytes. Raises RuntimeError if it
+    does, as LiteRT for a file that it refuses; and what the work raises."""
+    memory = memory_to_run(size)
+    code = try_in_child(work, _SECONDS + size // _BYTES_A_SECOND, memory)
+    ended = how_it_ended(code)
     if ended:
         raise RuntimeError(f"it {ended}")
+    if code:
+        with _limited_memory(memory):  # what failed for want of memory does not find more of it here
+            work()
 
 
-def seconds_to_run(size: int) -> int:
-    """Return how many seconds of the processor a run of a file of so many bytes may take."""
-    return _SECONDS + size // _BYTES_A_SECOND
+def memory_to_run(size: int) -> int:
+    """Return how many bytes of memory work on files of so many bytes may take."""
+    return _MEMORY + _MEMORY_PER_BYTE * size
 
 
 def how_it_ended(code: int | None) -> str:
@@ -76,7 +87,39 @@ def how_it_ended(code: int | None) -> str:
     return f"ends the process ({signal.Signals(-code).name})"
 
 
-def _become_child(parent: int, seconds: int) -> None:
+def limit_memory(more: int, before: int | None = None) -> int:
+    """Limit the memory of this process to `more` bytes above `before`, or above its present use; return the limit in
+    bytes."""
+    if sys.platform != "linux":
+        return 0  # elsewhere the limit is not kept, or there is none
+    import resource
+
+    if before is None:
+        with open("/proc/self/statm") as file:
+            before = int(file.read().split()[0]) * resource.getpagesize()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = before + more if hard == resource.RLIM_INFINITY else min(before + more, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    return before + more
+
+
+@contextlib.contextmanager
+def _limited_memory(more: int) -> Iterator[None]:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    limit_memory(more)
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # LiteRT's says nothing where memory is short
+        if str(error):
+            raise
+        raise RuntimeError("it takes too much memory") from error
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _become_child(parent: int, seconds: int, memory: int) -> None:
     import resource
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
@@ -87,6 +130,7 @@ def _become_child(parent: int, seconds: int) -> None:
     most = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_memory(memory)
     signal.alarm(_CLOCK * seconds)
     null = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):

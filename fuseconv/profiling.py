@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.child import seconds_to_run, survive
+from fuseconv.child import survive
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import read_file
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
@@ -161,7 +161,7 @@ class Timer:
     def __init__(self, data: bytes, feed: list[np.ndarray], threads: int, delegate: str, keeps: bool = False) -> None:
         import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
 
-        survive(lambda: self._prepare(data, feed, threads, delegate, keeps), seconds_to_run(len(data)))
+        survive(lambda: self._prepare(data, feed, threads, delegate, keeps), len(data))
         self._prepare(data, feed, threads, delegate, keeps)
 
     def _prepare(self, data: bytes, feed: list[np.ndarray], threads: int, delegate: str, keeps: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.child import seconds_to_run, survive
+from fuseconv.child import survive
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, missing, read_file
 from fuseconv.inspecting import describe, inspect
@@ -59,7 +59,7 @@ class TFLiteFile:
         if isinstance(tflite, bytes):
             self.name = "the converted model"
             source: dict[str, Any] = {"model_content": tflite}
-            self._tries = 0
+            self._foreign = 0  # bytes of unknown origin
             self._document = describe(tflite, self.name)
         else:
             self.name = os.fspath(tflite)
@@ -67,13 +67,13 @@ class TFLiteFile:
             self._document = inspect(tflite)
             refuse_damaged(tflite)
             source = {"model_path": self.name}
-            self._tries = seconds_to_run(self._document["file"]["size"])
+            self._foreign = self._document["file"]["size"]
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         resolver = OpResolverType.AUTO if delegates else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         with self._runtime("load the file"):
-            if self._tries:
-                survive(lambda: Interpreter(**source, experimental_op_resolver_type=resolver), self._tries)
+            if self._foreign:
+                survive(lambda: Interpreter(**source, experimental_op_resolver_type=resolver), self._foreign)
             self._interpreter = Interpreter(**source, experimental_op_resolver_type=resolver)
         # The public SignatureRunner allocates before each invoke, which clears the state that must be seen to leak;
         # and only the wrapper beneath it reaches the subgraphs of other signatures than the first.
@@ -115,8 +115,8 @@ class TFLiteFile:
         """Run one invoke. Tensors are allocated again only if a shape changes."""
         key = signature, *sorted((name, array.shape) for name, array in feed.items())
         with self._runtime(f"run the signature {signature!r} of the file" if signature else "run the file"):
-            if self._tries and key not in self._survived:
-                survive(lambda: self._run(signature, feed), self._tries)
+            if self._foreign and key not in self._survived:
+                survive(lambda: self._run(signature, feed), self._foreign)
                 self._survived.add(key)
             return self._run(signature, feed)
 

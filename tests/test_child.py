@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import threading
@@ -18,17 +19,23 @@ import fuseconv
 from fuseconv import child
 from fuseconv.child import how_it_ended, survive, try_in_child
 from fuseconv.errors import FuseconvError, InputError, VerificationError
+from fuseconv.ir import types
 from fuseconv.profiling import profile
 from fuseconv.runners import TFLiteFile
 from fuseconv.verification_layers import compare_layers
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.load.tflite.files import changed, dense
+from tests.tfl.interpret import module_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")
 
 
 def _raises() -> None:
     raise ValueError("damaged")
+
+
+def _takes() -> None:
+    np.zeros(1 << 26, np.uint8)
 
 
 def _spins() -> None:
@@ -44,23 +51,25 @@ def _spins() -> None:
         (os.abort, -signal.SIGABRT, "ends the process (SIGABRT)"),
         (lambda: os.kill(os.getpid(), signal.SIGSEGV), -signal.SIGSEGV, "ends the process (SIGSEGV)"),
         (_spins, -signal.SIGKILL, "takes too much time or memory"),
+        (_takes, -signal.SIGKILL, "takes too much time or memory"),
     ],
 )
 def test_how_work_ends(work: Callable[[], object], code: int, told: str, capfd: pytest.CaptureFixture[str]) -> None:
-    found = try_in_child(work, 1)
+    found = try_in_child(work, 1, 1 << 25)
     assert (found, how_it_ended(found)) == (code, told)
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_child_that_waits_for_ever_is_ended_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "_CLOCK", 1)
-    code = try_in_child(lambda: time.sleep(60), 1)
+    code = try_in_child(lambda: time.sleep(60), 1, 1 << 25)
     assert code == -signal.SIGALRM and how_it_ended(code) == "takes too much time or memory"
 
 
 def test_what_is_not_survived_is_an_error() -> None:
     survive(lambda: None, 1)
-    survive(_raises, 1)  # this process meets it as well
+    with pytest.raises(ValueError, match=r"^damaged$"):
+        survive(_raises, 1)
     with pytest.raises(RuntimeError, match=r"^it ends the process \(SIGABRT\)$"):
         survive(os.abort, 1)
 
@@ -82,7 +91,7 @@ def test_a_child_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            try_in_child(work, 5)
+            try_in_child(work, 5, 1 << 25)
     finally:
         signal.signal(signal.SIGINT, before)
     thread.join()
@@ -92,7 +101,26 @@ def test_a_child_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
 
 def test_where_there_are_no_forks_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuseconv.child.sys.platform", "darwin")
-    assert try_in_child(os.abort, 1) is None and how_it_ended(None) == ""
+    assert try_in_child(os.abort, 1, 1 << 25) is None and how_it_ended(None) == ""
+
+
+def test_want_of_memory_is_met_again_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of 1 kB whose activations take 800 MB."""
+    size = np.array([10_000, 10_000], np.int32)
+    path = tmp_path / "large.tflite"
+    path.write_bytes(to_bytes(module_of(lambda tfl, x: tfl.exp(tfl.fill(size, x)), (types.FLOAT32, ()))))
+    monkeypatch.setattr(child, "_MEMORY", 1 << 27)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    for run in (profile, lambda file: fuseconv.verify(file, file)):
+        with pytest.raises(VerificationError, match=r"^LiteRT cannot run the "):
+            run(path)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    with pytest.raises(RuntimeError, match=r"^it takes too much memory$"):
+        survive(_raises_nothing_but_its_type, 1)
+
+
+def _raises_nothing_but_its_type() -> None:
+    raise RuntimeError
 
 
 _FEED = {"x0": np.ones((1, 3), np.float32)}
@@ -140,11 +168,11 @@ def test_the_file_that_quantization_makes_is_tried_too(file: Path, monkeypatch: 
 
 def test_each_shape_is_tried_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
-    monkeypatch.setattr("fuseconv.runners.survive", lambda work, seconds: tried.append(seconds))
+    monkeypatch.setattr("fuseconv.runners.survive", lambda work, size: tried.append(size))
     runner = TFLiteFile(file)
     for rows in (1, 1, 2, 1):
         runner.run("serve", {"x0": np.ones((rows, 3), np.float32)})
-    assert tried == [30] * 3  # as it is loaded, and for each of two shapes
+    assert tried == [file.stat().st_size] * 3  # as it is loaded, and for each of two shapes
     TFLiteFile(file.read_bytes()).run("serve", _FEED)
     assert len(tried) == 3  # what was converted just now is not
 
@@ -159,7 +187,7 @@ def test_absurd_scales_end_in_a_sentence(scale: float, file: Path) -> None:
         found[0].scale = [scale]
 
     made.write_bytes(changed(made.read_bytes(), change))
-    code = try_in_child(lambda: _profiled(made), 60)
+    code = try_in_child(lambda: _profiled(made), 60, 1 << 30)
     assert code == 0
 
 

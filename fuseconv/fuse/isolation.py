@@ -27,7 +27,7 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from fuseconv.child import end_with, libc
+from fuseconv.child import end_with, libc, limit_memory
 
 _MEMORY = 1 << 30
 # What an interpreter takes for each byte of a file: the file itself, what it is read into, and weights made larger.
@@ -242,7 +242,7 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     _limit_resources()
-    memory = _limit_memory(_MEMORY)
+    memory = limit_memory(_MEMORY)
     loaded: list[tuple[Any, list[int], list[int]]] = []
     while True:
         try:
@@ -255,7 +255,7 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
         try:
             if header["do"] == "load":
                 data = arrays[0].tobytes()
-                memory = _limit_memory(_MEMORY_PER_BYTE * len(data), memory)
+                memory = limit_memory(_MEMORY_PER_BYTE * len(data), memory)
                 resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
                 interpreter = Interpreter(model_content=data, experimental_op_resolver_type=resolver)
                 interpreter.allocate_tensors()
@@ -296,22 +296,6 @@ def _limit_resources() -> None:
             hard = resource.getrlimit(limit)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(limit, (most, hard))
-
-
-def _limit_memory(more: int, before: int | None = None) -> int:
-    """Limit the memory of this process to `more` bytes above `before`, or above its present use; return the limit in
-    bytes."""
-    if sys.platform != "linux":
-        return 0  # elsewhere the limit is not kept, or there is none
-    import resource
-
-    if before is None:
-        with open("/proc/self/statm") as file:
-            before = int(file.read().split()[0]) * resource.getpagesize()
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = before + more if hard == resource.RLIM_INFINITY else min(before + more, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-    return before + more
 
 
 def _send(writer: IO[bytes], header: dict[str, Any], arrays: Sequence[np.ndarray]) -> None:

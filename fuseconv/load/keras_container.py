@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fuseconv.child import how_it_ended, try_in_child
+from fuseconv.child import how_it_ended, memory_to_run, try_in_child
 from fuseconv.errors import InputError
 from fuseconv.files import open_file
 
@@ -79,18 +79,18 @@ def read(path: Path) -> KerasFile:
         reader = _read_zip
     else:
         raise InputError(f"{path} is neither an HDF5 file nor a .keras archive.")
-    checked = _try_in_child(path, lambda: reader(path, size, False))
+    checked = _try_in_child(path, size, lambda: reader(path, size, False))
     config, version = reader(path, size, checked)
     return KerasFile(config, version, size)
 
 
-def _try_in_child(path: Path, work: Callable[[], object]) -> bool:
+def _try_in_child(path: Path, size: int, work: Callable[[], object]) -> bool:
     """Refuse a file that the HDF5 library does not come to an end with, or crashes over: Python can stop neither.
 
     Return whether the work was done in the child without an error."""
     import h5py  # noqa: F401  (the child need not load it)
 
-    code = try_in_child(work, _SECONDS_TO_READ)
+    code = try_in_child(work, _SECONDS_TO_READ, memory_to_run(size))
     if how_it_ended(code):
         raise InputError(f"{path} is damaged: the HDF5 library comes to no end with it.")
     return code == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.child import seconds_to_run, survive
+from fuseconv.child import survive
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Signature, Value
@@ -78,7 +78,7 @@ def _survive(module: Module, keeps: bool, place: int, arrays: Sample, size: int)
     """Run a sample in a child process first. Raises RuntimeError if LiteRT ends that."""
     import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
 
-    survive(lambda: _Fastest(module, keeps).run(place, arrays), seconds_to_run(size))
+    survive(lambda: _Fastest(module, keeps).run(place, arrays), size)
 
 
 def _leave_extremes_out(calibration: Calibration, histograms: Mapping[Value, Histogram]) -> None:

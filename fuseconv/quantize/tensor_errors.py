@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.child import seconds_to_run, survive
+from fuseconv.child import survive
 from fuseconv.quantize.floats import Guards
 from fuseconv.quantize.samples import Sample
 
@@ -121,7 +121,7 @@ def _survive(files: Sequence[bytes], names: Sequence[str], samples: Iterable[Sam
             for file in files:
                 _Runner(file).run([np.asarray(sample[name]) for name in names])
 
-    survive(run, seconds_to_run(sum(map(len, files))))
+    survive(run, sum(map(len, files)))
 
 
 def _runs(one: _Runner, other: _Runner, pairs: Mapping[str, str], condition: str, wanted: bool) -> bool:
