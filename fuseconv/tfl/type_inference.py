@@ -91,9 +91,16 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 def merge(dims: Iterable[Dim]) -> Dim:
-    """Return one dimension for several that must be equal when the op runs: a known size if there is one."""
+    """Return one dimension for several that must be equal when the op runs: a known size if there is one. Raises
+    ShapeError if two are known, and differ."""
     dims = list(dims)
-    return next((dim for dim in dims if isinstance(dim, int)), dims[0])
+    known = None
+    for dim in dims:
+        if isinstance(dim, int):
+            if known not in (None, dim):
+                raise ShapeError(f"dimensions {known} and {dim} differ")
+            known = dim
+    return dims[0] if known is None else known
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim:

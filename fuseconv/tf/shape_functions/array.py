@@ -293,6 +293,9 @@ def broadcast_to(op: Op, x: Value, shape: Value) -> Shapes:
 @infers("BroadcastArgs")
 def broadcast_args(op: Op, s0: Value, s1: Value) -> Shapes:
     lengths = [shape_of(s)[0] for s in (s0, s1)]
+    if s0.data is not None and s1.data is not None:
+        for a, b in zip(s0.data[::-1], s1.data[::-1]):
+            agree(a == b or a == 1 or b == 1, f"its shapes {s0.data.tolist()} and {s1.data.tolist()} do not broadcast")
     if not all(isinstance(n, int) for n in lengths):
         return (lengths[0] if lengths[0] == lengths[1] else dims.fresh(),)
     return (max(lengths),)  # type: ignore[type-var]

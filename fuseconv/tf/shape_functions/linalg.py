@@ -241,7 +241,10 @@ def tridiagonal_matmul(op: Op, superdiag: Value, maindiag: Value, subdiag: Value
 
 @infers("Cross")
 def cross(op: Op, a: Value, b: Value) -> Shapes:
-    return a.shape
+    shape = same_shape([a.shape, b.shape])
+    if shape is not None:
+        same(shape[-1], 3)
+    return shape
 
 
 @infers("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D")

@@ -153,7 +153,8 @@ def histogram(op: Op, values: Value, value_range: Value, bins: Value) -> Shapes:
 
 @infers("LowerBound", "UpperBound")
 def search_sorted(op: Op, sorted_inputs: Value, values: Value) -> Shapes:
-    return values.shape
+    rows, count = with_rank(values, 2)
+    return same(with_rank(sorted_inputs, 2)[0], rows), count
 
 
 @infers("SegmentMax", "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum")

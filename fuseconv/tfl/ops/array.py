@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Sym, ceildiv, floordiv, fresh, product
+from fuseconv.ir.dims import Dim, Sym, ceildiv, floordiv, fresh, is_static, product
 from fuseconv.ir.graph import Value
 from fuseconv.ir.slice_spec import UNKNOWN, Insert, SliceSpec, Take
 from fuseconv.tfl.opdef import Index, ResultType, op
@@ -27,12 +27,16 @@ from fuseconv.tfl.type_inference import (
 def reshape(x: Value, shape: Index | None = None, *, new_shape: tuple[int, ...] | None = None) -> ResultType:
     """Take the shape from the operand, or where there is none from the option; one -1 stands for what is left."""
     target = shape_of(shape) if shape is not None else new_shape
-    if target is None or -1 not in target:
-        return x.dtype, target
-    if x.shape is None:
-        return x.dtype, tuple(fresh() if dim == -1 else dim for dim in target)
-    rest = floordiv(product(x.shape), product(dim for dim in target if dim != -1))
-    return x.dtype, tuple(rest if dim == -1 else dim for dim in target)
+    if target is None:
+        return x.dtype, None
+    if -1 in target:
+        left: Dim = fresh()
+        if x.shape is not None:
+            left = floordiv(product(x.shape), product(dim for dim in target if dim != -1))
+        target = tuple(left if dim == -1 else dim for dim in target)
+    if x.shape is not None and is_static(x.shape) and is_static(target):
+        merge((product(x.shape), product(target)))
+    return x.dtype, target
 
 
 @op("TransposeOptions")
@@ -131,6 +135,11 @@ def gather(x: Value, indices: Index, *, axis: int = 0, batch_dims: int = 0) -> R
     if x.shape is None or indices.shape is None:
         return x.dtype, None
     at = axis_of(axis, len(x.shape))
+    # LiteRT gathers what is constant as it loads a file; of other tensors it may be that nobody ever gathers.
+    if x.data is not None and indices.data is not None and indices.data.size:
+        least, largest = indices.data.min(), indices.data.max()
+        if least < 0 or largest >= x.data.shape[at]:
+            raise ShapeError(f"element {largest if least >= 0 else least} of {x.data.shape[at]}")
     batch = batch_dims + len(indices.shape) if batch_dims < 0 else batch_dims
     return x.dtype, (*x.shape[:at], *indices.shape[batch:], *x.shape[at + 1 :])
 

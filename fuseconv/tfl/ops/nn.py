@@ -9,7 +9,7 @@ from fuseconv.ir.dims import Dim, Shape, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import Index, ResultType, op
 from fuseconv.tfl.traits import POOLS
-from fuseconv.tfl.type_inference import broadcast, content, ints, same, sizes_of, unknown
+from fuseconv.tfl.type_inference import ShapeError, broadcast, content, ints, merge, same, sizes_of, unknown
 
 
 def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> Dim:
@@ -30,6 +30,12 @@ def windowed(
     return x.dtype, (n, *(window(*each, padding) for each in zip(sizes, kernel, strides, dilations, strict=True)), out)
 
 
+def _require_multiple(x: Value, depth: Dim) -> None:
+    """Raise ShapeError unless the channels of x are so many, or several groups of so many."""
+    if x.shape is not None and isinstance(x.shape[-1], int) and isinstance(depth, int) and x.shape[-1] % max(depth, 1):
+        raise ShapeError(f"{x.shape[-1]} channels are no groups of {depth}")
+
+
 @op("Conv2DOptions")
 def conv_2d(
     x: Value, filter: Value, bias: Value, *, padding: str = "SAME", stride_w: int = 0, stride_h: int = 0,
@@ -39,7 +45,8 @@ def conv_2d(
     """x [n,h,w,c], filter [out,kh,kw,in], bias [out] -> [n,h',w',out]. The kernel refuses to do without a bias."""
     if filter.shape is None:
         return x.dtype, None
-    out, *kernel, _ = filter.shape
+    out, *kernel, depth = filter.shape
+    _require_multiple(x, depth)
     return windowed(x, kernel, out, (stride_h, stride_w), (dilation_h_factor, dilation_w_factor), padding)
 
 
@@ -75,7 +82,8 @@ def conv_3d(
     """x [n,d,h,w,c], filter [kd,kh,kw,in,out] -> [n,d',h',w',out]."""
     if filter.shape is None:
         return x.dtype, None
-    *kernel, _, out = filter.shape
+    *kernel, depth, out = filter.shape
+    _require_multiple(x, depth)
     dilations = dilation_d_factor, dilation_h_factor, dilation_w_factor
     return windowed(x, kernel, out, (stride_d, stride_h, stride_w), dilations, padding)
 
@@ -107,6 +115,7 @@ def fully_connected(
         return x.dtype, None
     out, depth = weights.shape
     if keep_num_dims:
+        merge((x.shape[-1], depth))
         return x.dtype, (*x.shape[:-1], out)
     return x.dtype, (floordiv(product(x.shape), depth), out)
 
@@ -129,6 +138,7 @@ def batch_matmul(
         return x.dtype, None
     batch = broadcast(x.shape[:-2], y.shape[:-2])
     assert batch is not None
+    merge((x.shape[-2 if adj_x else -1], y.shape[-1 if adj_y else -2]))
     return x.dtype, (*batch, x.shape[-1 if adj_x else -2], y.shape[-2 if adj_y else -1])
 
 
