@@ -127,12 +127,12 @@ def scalar(value: Value, hint: str = "u") -> Dim:
 
 def sizes(value: Value, hint: str = "u") -> list[Dim]:
     """Return the elements of a vector of sizes; an unknown for each where only its length is known. Raises
-    UnknownShape."""
+    UnknownShape, and Contradiction if it is no vector."""
     if value.content is not None or value.data is not None:
         return elements(value)
     if value.op is not None and value.op.kind == "tf.Pack" and value.rank == 1:
         return [dims.fresh(hint) if each is None else scalar(each, hint) for each in value.op.operands]
-    count = value.shape[0] if value.shape is not None and len(value.shape) == 1 else None
+    count = None if value.shape is None else with_rank(value, 1)[0]
     if not isinstance(count, int) or count > MAX_RANK:
         raise UnknownShape
     return [dims.fresh(hint) for _ in range(count)]

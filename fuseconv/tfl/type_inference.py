@@ -103,6 +103,14 @@ def merge(dims: Iterable[Dim]) -> Dim:
     return dims[0] if known is None else known
 
 
+def require_vector(value: Value, length: Dim | None = None) -> None:
+    """Raise ShapeError unless an operand may be a vector, of this length if one is given."""
+    if value.shape is not None and len(value.shape) != 1:
+        raise ShapeError(f"an operand of {len(value.shape)} dimensions that must be a vector")
+    if value.shape is not None and length is not None:
+        merge((length, value.shape[0]))
+
+
 def broadcast_dim(a: Dim, b: Dim) -> Dim:
     """Return the dimension that two broadcast to. Raises ShapeError if they do not."""
     if a == b or b == 1:

@@ -85,7 +85,9 @@ def approximate_top_k(
 @infers("NthElement")
 def nth_element(op: Op, x: Value, n: Value) -> Shapes:
     *outer, size = shape_of(x)
-    _agree_on_count(scalar(n, "n") + 1, size)
+    place = scalar(n, "n")
+    agree(not isinstance(place, int) or place >= 0, f"element {place} is asked for")
+    _agree_on_count(place + 1, size)
     return tuple(outer)
 
 

@@ -134,6 +134,9 @@ def xla_dynamic_update_slice(op: Op, x: Value, update: Value, indices: Value) ->
 
 @infers("XlaDynamicSlice")
 def xla_dynamic_slice(op: Op, x: Value, start_indices: Value, size_indices: Value) -> Shapes:
+    if x.shape is not None:
+        for vector in (start_indices, size_indices):
+            same(with_rank(vector, 1)[0], len(x.shape))
     return tuple(extents(size_indices))
 
 

@@ -15,6 +15,7 @@ from fuseconv.tfl.type_inference import (
     content,
     ints,
     merge,
+    require_vector,
     same,
     scalar,
     shape_of,
@@ -65,6 +66,9 @@ def concatenation(*xs: Value, axis: int = 0, fused_activation_function: str = "N
 @op("SliceOptions")
 def slice_(x: Value, begin: Index, size: Index) -> ResultType:
     """Take size elements from begin on in each dimension; a size of -1 takes all that is left."""
+    if x.shape is not None:
+        require_vector(begin, len(x.shape))
+        require_vector(size, len(x.shape))
     sizes = content(size)
     if sizes is None:
         return x.dtype, None if x.shape is None else unknown(len(x.shape))
@@ -390,6 +394,9 @@ def unique(x: Value, *, idx_out_type: str = "INT32") -> list[ResultType]:
 
 @op("ScatterNdOptions")
 def scatter_nd(indices: Index, updates: Value, shape: Index) -> ResultType:
+    require_vector(shape)
+    if indices.shape == () or updates.shape == ():
+        raise ShapeError("it takes no scalars")
     return updates.dtype, sizes_of(shape)
 
 
@@ -397,6 +404,8 @@ def scatter_nd(indices: Index, updates: Value, shape: Index) -> ResultType:
 def sparse_to_dense(
     indices: Index, output_shape: Index, values: Value, default_value: Value, *, validate_indices: bool = False
 ) -> ResultType:
+    if default_value.shape is not None:
+        merge((1, product(default_value.shape)))
     return values.dtype, sizes_of(output_shape)
 
 

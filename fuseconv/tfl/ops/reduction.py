@@ -7,7 +7,7 @@ from fuseconv.ir.dims import Shape, floordiv, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import Index, ResultType, op
 from fuseconv.tfl.traits import REDUCTIONS
-from fuseconv.tfl.type_inference import axis_of, ints, same, scalar, unknown
+from fuseconv.tfl.type_inference import ShapeError, axis_of, ints, same, scalar, unknown
 
 
 def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
@@ -43,6 +43,8 @@ def cumsum(x: Value, axis: Index, *, exclusive: bool = False, reverse: bool = Fa
 def topk_v2(x: Value, k: Index) -> list[ResultType]:
     """Return the k largest of the last dimension, and their indices."""
     size = scalar(k)
+    if isinstance(size, int) and size < 0:
+        raise ShapeError(f"the {size} largest elements")
     shape = None if x.shape is None else (*x.shape[:-1], fresh() if size is None else size)
     return [(x.dtype, shape), (types.INT16 if k.dtype is types.INT16 else types.INT32, shape)]
 
