@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import pytest
+
+from fuseconv.fuse.registry import Registry
 from fuseconv.ir.graph import Op, constant
-from fuseconv.ir.op_function import op_function
+from fuseconv.ir.op_function import OpFunction, op_function
+from fuseconv.load.op_defs import OpDefs
+from fuseconv.tf.folders.registry import TABLE as KERNELS
+from fuseconv.tf.shape_functions.registry import TABLE as SHAPES
 
 
 def Pool(context: Any, x: Any, y: Any = None, *, ksize: int = 1) -> Any:
@@ -34,3 +43,20 @@ def test_what_is_not_served() -> None:
     assert function.unhandled(op(1, strides=2)) == "the attribute strides=2 is not supported"
     assert function.unhandled(op(3)) == "3 operands are not supported"
     assert function.unhandled(op(0)) == "0 operands are not supported"
+
+
+@pytest.mark.parametrize("functions", [Registry.builtin().rules, KERNELS, SHAPES], ids=["rules", "kernels", "shapes"])
+def test_defaults_are_those_of_tensorflow(functions: Mapping[str, OpFunction]) -> None:
+    """The IR leaves out an attribute that holds its default. None and () stand for what the operands tell."""
+    known = OpDefs()
+    right: list[str] = []
+    wrong: list[str] = []
+    for name, function in functions.items():
+        definition = known.get(name)
+        for parameter in inspect.signature(inspect.unwrap(function.function)).parameters.values():
+            own, default = parameter.default, definition and definition.defaults.get(parameter.name)
+            if default is not None and own not in (parameter.empty, None, ()):
+                own = [*own] if isinstance(own, tuple) else np.float32(own) if isinstance(own, float) else own
+                agrees = own == (np.float32(default) if isinstance(default, float) else default)
+                (right if agrees else wrong).append(f"{name}: {parameter.name}={own!r}, TensorFlow's is {default!r}")
+    assert right and not wrong
