@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check
+from tests.check_pass import check_pass
 
 IMAGE = tf.TensorSpec([None, 8, 12, 3])
 
@@ -46,3 +47,20 @@ def test_others_stay(options):
 def test_a_size_that_is_not_known():
     image = np.random.default_rng(0).standard_normal((1, 8, 12, 3), np.float32)
     check(cut, tf.TensorSpec([1, None, 12, 3]), inputs=[image], static=False, ops=["CONV_2D"])
+
+
+@pytest.mark.parametrize("bias, attrs", [
+    (0.0, {"dilation_w_factor": 2}),
+    (0.0, {"fused_activation_function": "RELU"}),
+    (1.0, {}),
+])  # fmt: skip
+def test_what_space_to_depth_does_not_do(bias, attrs):
+    attrs = {"padding": "SAME", "stride_h": 2, "stride_w": 2} | attrs
+    eye = np.eye(12, dtype=np.float32).reshape(12, 2, 2, 3).tolist()
+    check_pass("fuse-tfl-patterns", f"""
+    main {{
+      input %x: float32[1,8,12,3]
+      %y: float32[1,4,6,12] = tfl.CONV_2D(%x, float32[12,2,2,3] {eye}, float32[12] {[bias] * 12}) {attrs}
+      return %y
+    }}
+    """)
