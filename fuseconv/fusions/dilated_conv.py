@@ -17,7 +17,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import CONVOLUTIONS, RESHAPES
 from fuseconv.tfl.type_inference import content
-from fuseconv.tfl.windows import pads_as_same, windows
+from fuseconv.tfl.windows import windows
 
 
 @pattern
@@ -58,12 +58,9 @@ def rewrite(tfl: Builder, m: Match) -> Value:
         pads[position], factors[position] = pair, int(factor)
     added = 2 - where[0]
     x: Value = m.x if m.squeeze is None else _expanded(tfl, m.x, added)
-    sizes: Shape = x.shape[1:-1]  # type: ignore[index]
-    attrs = m.conv.attrs | {"dilation_h_factor": factors[0], "dilation_w_factor": factors[1]}
-    if any(map(any, pads)) and pads_as_same(m.conv, attrs, sizes, pads):
-        attrs["padding"] = "SAME"
-    elif any(map(any, pads)):
+    if any(map(any, pads)):
         x = tfl.pad(x, np.array([[0, 0], *pads, [0, 0]], np.int32))
+    attrs = m.conv.attrs | {"dilation_h_factor": factors[0], "dilation_w_factor": factors[1]}
     y = tfl.op(m.conv.type, (x, *m.conv.operands[1:]), attrs)[0]
     return y if m.squeeze is None else _squeezed(tfl, y, added)
 
@@ -85,7 +82,7 @@ def _positions(m: Match) -> list[int]:
     """Return the axes of the convolution that the block's dimensions are; empty if that is not known."""
     dims = len(m.block.data)
     if m.squeeze is None:
-        return list(range(dims)) if m.x.rank == 4 and dims <= 2 else []
+        return [0, 1] if m.x.rank == 4 and dims == 2 else []
     if m.x.rank != 3 or dims != 1:
         return []
     return [2 - axis for axis in (1, 2) if all(_adds(flat, deep, axis) for flat, deep in _reshaped(m))][:1]

@@ -82,3 +82,15 @@ def test_two_convolutions_of_one_block():
     back = lambda y: tf.batch_to_space(y, [2, 2], [[0, 1], [0, 1]])  # noqa: E731
     check(lambda x: (back(conv2d(blocks(x))), back(tf.nn.tanh(conv2d(blocks(x))))), IMAGE, static=False)
     check(lambda x: (back(conv2d(blocks(x))), back(conv2d(blocks(x)) + 1.0)), IMAGE, static=False)
+
+
+def test_one_dimension_as_the_height():
+    w = draw(3, 1, 3, 4)
+    conv = lambda x: tf.squeeze(tf.nn.conv2d(tf.expand_dims(x, 2), w, 1, "VALID"), [2])  # noqa: E731
+    pads = [[0, 2]]
+    check(lambda x: by_blocks(x, conv, [3], pads, pads), WAVE, ops=["RESHAPE", "CONV_2D", "RESHAPE"], static=False)
+
+
+def test_a_reshape_of_more_than_the_added_dimension_stays():
+    conv = lambda x: tf.reshape(tf.nn.conv2d(x[:, None], W1[None], 1, "VALID"), [-1, 8, 3])  # noqa: E731
+    assert "SPACE_TO_BATCH_ND" in check(lambda x: by_blocks(x, conv, [2], [[0, 0]], [[0, 0]]), WAVE, static=False).ops
