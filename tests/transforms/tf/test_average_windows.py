@@ -13,14 +13,17 @@ from tests.check_pass import check_pass
 
 
 def _sums(
-    x: Value, window: tuple[int, int], strides: tuple[int, int], pads: list[list[int]], computation: str = "Add"
-) -> Op:
+    x: Value, window: tuple[int, int], strides: tuple[int, int], pads: list[list[int]], computation: str = "Add",
+    start: float = 0, batch: tuple[int, int, int, int] = (1, 1, 0, 0),
+) -> Op:  # fmt: skip
     def whole(*numbers: int) -> Value:
         return constant(np.array(numbers, np.int32))
 
     ones = whole(1, 1, 1, 1)
-    ends = constant(np.array([[0, 0], *pads, [0, 0]], np.int32))
-    operands = [x, constant(np.float32(0)), whole(1, *window, 1), whole(1, *strides, 1), ones, ones, ends]
+    extent, stride, *ends = batch
+    ends = constant(np.array([ends, *pads, [0, 0]], np.int32))
+    extents, strides_ = whole(extent, *window, 1), whole(stride, *strides, 1)
+    operands = [x, constant(np.float32(start)), extents, strides_, ones, ones, ends]
     op = Op("tf.XlaReduceWindow", operands, {"computation": computation})
     op.add_result(types.FLOAT32, None)
     return op
@@ -58,6 +61,8 @@ def test_without_padding_one_number_counts_all() -> None:
     _sums(_image(), (3, 2), (1, 1), [[0, 2], [0, 1]]),  # TensorFlow pads both ends
     _sums(_image(), (3, 2), (1, 1), _SAME[0], "Max"),
     _sums(Value(types.FLOAT32, (1, symbol("h"), 6, 2)), (3, 2), (1, 1), _SAME[0]),
+    _sums(_image(), (3, 2), (1, 1), _SAME[0], start=1),
+    *[_sums(_image(), (3, 2), (1, 1), _SAME[0], batch=batch) for batch in ((2, 1, 0, 0), (1, 2, 0, 0), (1, 1, 0, 1))],
 ])  # fmt: skip
 def test_others_are_no_average_pool(op: Op) -> None:
     windows = Windows.of(op)

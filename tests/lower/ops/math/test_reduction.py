@@ -96,6 +96,23 @@ def test_position_of_extreme(op, dtype):
     check(lambda x: op(x, 1), spec(None, 7, 2, dtype=dtype), inputs=few)
 
 
+def large(rng, shape, numpy_type):
+    """Integers that no narrower type tells apart."""
+    return (np.iinfo(numpy_type).max - rng.permuted(np.indices(shape)[1], axis=1)).astype(numpy_type)
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.uint32, tf.int64], ids=lambda t: t.name)
+def test_extremes_of_large_integers(dtype):
+    extremes = lambda x: [tf.argmax(x, 1), tf.argmin(x, 1), tf.reduce_max(x, 1), *tf.math.top_k(x, 3)]  # noqa: E731
+    check(extremes, spec(2, 7, dtype=dtype), inputs=large)
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.uint64], ids=lambda t: t.name)
+def test_extremes_of_numbers_without_kernels_are_refused(dtype):
+    check_refused(lambda x: tf.argmax(x, 1), spec(2, 7, dtype=dtype), match="ARG_MAX has no kernel for")
+    check_refused(lambda x: tf.math.top_k(x, 2)[1], spec(2, 7, dtype=dtype), match="TOPK_V2 has no kernel for")
+
+
 @pytest.mark.parametrize("index_type", [tf.int32, tf.int64, tf.uint16], ids=lambda t: t.name)
 def test_type_of_position(index_type):
     check(lambda x: tf.argmax(x, -1, index_type), spec(None, 7))
