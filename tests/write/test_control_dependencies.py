@@ -48,7 +48,7 @@ def test_effects_are_chained_with_what_they_may_meet() -> None:
             tfl.custom("Tell", [x], [])
 
     data = control_dependencies([graph_of(build), graph_of(lambda tfl, x: tfl.relu(x))])
-    # RELU 0, CUSTOM 1, VAR_HANDLE 2, ABS 3, ASSIGN_VARIABLE 4, CUSTOM 5, NEG 6 to 63, CUSTOM 64, 127 and 128: numbers of
+    # RELU 0, CUSTOM 1, VAR_HANDLE 2, ABS 3, ASSIGN_VARIABLE 4, CUSTOM 5, NEG 6 to 63, CUSTOM 64, 127, 128: numbers of
     # two bytes.
     assert data is not None and parsed(data) == [[(1, 2), (2, 4), (4, 5), (5, 64), (64, 127), (127, 128)], []]
 

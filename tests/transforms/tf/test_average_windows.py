@@ -20,8 +20,8 @@ def _sums(
         return constant(np.array(numbers, np.int32))
 
     ones = whole(1, 1, 1, 1)
-    extent, stride, *ends = batch
-    ends = constant(np.array([ends, *pads, [0, 0]], np.int32))
+    extent, stride, *outside = batch
+    ends = constant(np.array([outside, *pads, [0, 0]], np.int32))
     extents, strides_ = whole(extent, *window, 1), whole(stride, *strides, 1)
     operands = [x, constant(np.float32(start)), extents, strides_, ones, ones, ends]
     op = Op("tf.XlaReduceWindow", operands, {"computation": computation})
