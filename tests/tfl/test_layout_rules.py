@@ -26,13 +26,17 @@ def test_a_reshape_adds_a_dimension() -> None:
     form = put_on(op_of("%y: float32[2,1,3,4] = tfl.RESHAPE(%x, int32[4] [2, 1, 3, 4])"))
     assert form == Form((0, None, 1, 2)) and form.reshapes and form.takes((5, 6, 7)) and not form.takes((5, 6))
     assert put_on(op_of("%y: float32[6,4] = tfl.RESHAPE(%x, int32[2] [6, 4])")) is None
+    assert put_on(op_of("%y: float32[1,2,4,3] = tfl.RESHAPE(%x, int32[4] [1, 2, 4, 3])")) is None
 
 
 def test_what_ops_are_in_a_form() -> None:
-    found = arranged(op_of("%y: float32[2,3] = tfl.SUM(%x, int32[1] [2])"), Form((2, 0, 1)))
-    assert found is None or found.operands
+    line = "%y: float32[2,3] = tfl.SUM(%x, int32[1] [2])"
+    found = arranged(op_of(line), Form((2, 0, 1)))
+    assert found is not None and found.plain and found.operands[1].data.tolist() == [0]  # type: ignore[union-attr]
+    assert arranged(op_of(line), Form((2, 1, 0))) is None
     assert arranged(op_of("%y: float32[2,3,4] = tfl.EXP(%x)"), Form((2, 0, 1))) is not None
     assert arranged(op_of("%y: float32[2,3,4] = tfl.SOFTMAX(%x)"), Form((2, 0, 1))) is None
+    assert arranged(op_of("%y: float32[2,3,4] = tfl.SOFTMAX(%x)"), Form((0, 1))) is None
 
 
 def test_a_product_of_rows_takes_them_in_any_dimensions() -> None:
