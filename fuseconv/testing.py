@@ -145,10 +145,10 @@ def check(
     batches: the sizes that an unknown first dimension takes; other unknown ones are 5 larger. ops: the types of the
     file's ops, in any order. inputs: arrays, used in every run, or a function of a generator, a shape and a numpy type
     that draws one; default: normally distributed floats, integers of 8 bits from their whole range, others within 10 of
-    zero. static: convert a second time with the unknown dimensions fixed. reference: a function that computes the same,
-    for one whose ops TensorFlow does not run on a CPU. custom_ops: what custom ops of the file compute, by their names:
-    functions of arrays, as `CustomOpFile` calls them; or names alone, as an option. options: those of
-    `fuseconv.convert`.
+    zero or of the largest of 32 or 64 bits. static: convert a second time with the unknown dimensions fixed. reference:
+    a function that computes the same, for one whose ops TensorFlow does not run on a CPU. custom_ops: what custom ops
+    of the file compute, by their names: functions of arrays, as `CustomOpFile` calls them; or names alone, as an
+    option. options: those of `fuseconv.convert`.
     """
     rng = np.random.default_rng(seed)
     functions = custom_ops if isinstance(custom_ops, Mapping) else {}
@@ -311,7 +311,7 @@ def _arrays(specs: Sequence[Any], inputs: Inputs | None, rng: np.random.Generato
 
 
 def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Draw an array: normal numbers, integers from -10 to 10 or all of 8 bits, words of three letters."""
+    """Draw an array: normal numbers, integers as `check` tells, words of three letters."""
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind == "O":
@@ -320,7 +320,10 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> 
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         low, high = (info.min, info.max + 1) if info.bits == 8 else (max(info.min, -10), 11)
-        return rng.integers(low, high, shape).astype(dtype)
+        drawn = rng.integers(low, high, shape).astype(dtype)
+        if info.bits > 16:  # no narrower type holds every fourth, and no float
+            drawn = np.where(rng.integers(0, 4, shape) == 0, info.max - np.abs(drawn), drawn).astype(dtype)
+        return drawn
     real = rng.standard_normal(shape)
     return (real + 1j * rng.standard_normal(shape) if dtype.kind == "c" else real).astype(dtype)
 
