@@ -1,14 +1,17 @@
 """Decompositions of matrices whose vectors' signs a result depends on, which no algorithm but TensorFlow's knows.
 
-Of u and v of a singular value decomposition, column k of both may change its sign, of eigenvectors that of v alone. In
-what is made of them the signs of some dimensions' elements are such. Products that sum over such a dimension of both
-operands have none: v f(s) u', as pseudoinverses, whitening and rotations between points have it. (Of equal values the
-vectors are any of a space, which f(s) does not see either; those of values that are 0 TensorFlow chooses by rounding.)
+Of u and v of a singular value decomposition, column k of both may change its sign, of eigenvectors that of v alone. An
+element of what is made of them has the sign of column k of matrix b as a factor, where b and k are its places along
+some dimensions. Products that sum over column k of the same matrix in both operands have none: v f(s) u', as
+pseudoinverses, whitening and rotations between points have it. (Of equal values the vectors are any of a space, which
+f(s) does not see either; those of values that are 0 TensorFlow chooses by rounding.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import xor
 
 from fuseconv.ir.graph import Graph, Module, Op, Rejection, Value
 from fuseconv.ir.op_slices import forward_slice
@@ -17,8 +20,10 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import ADDS, PRODUCTS
 
-# The dimensions of a tensor whose elements have signs that are not known, counted from the last: -1, -2, ...
-Signed = frozenset[int]
+# Signs that are not known, and are factors of a tensor's elements. Of each, the dimensions along which it differs,
+# counted from the last (-1, -2, ...): those of the matrices in a batch, in their order, then that of the columns.
+Sign = tuple[int, ...]
+Signed = frozenset[Sign]
 
 _DECOMPOSITIONS = frozenset({"tf.Svd", "tf.SelfAdjointEigV2"})
 _DIAGONALS = frozenset({"tf.MatrixDiag", "tf.MatrixDiagV2", "tf.MatrixDiagV3"})
@@ -42,7 +47,7 @@ def reject_vector_signs(module: Module) -> bool:
 
 
 def _are_seen(decomposition: Op, graph: Graph) -> bool:
-    signed: dict[Value, Signed] = {value: frozenset({-1}) for value in decomposition.results[1:]}
+    signed = {value: frozenset({_of_columns(value)}) for value in decomposition.results[1:]}
     readers = forward_slice([*signed])
     for op in (*graph.ops, graph.terminator):
         if op not in readers or not any(signed.get(value) for value in op.operands if value is not None):
@@ -54,8 +59,14 @@ def _are_seen(decomposition: Op, graph: Graph) -> bool:
     return False
 
 
+def _of_columns(vectors: Value) -> Sign:
+    """Return the sign of vectors that are columns: [b, n, k] -> (-3, -1)."""
+    shape = vectors.shape or ()
+    return (*(axis for axis in range(-len(shape), -2) if shape[axis] != 1), -1)
+
+
 def _of_result(op: Op, signed: list[Signed]) -> Signed | None:
-    """Return the dimensions of an op's result that have signs; None if that cannot be told."""
+    """Return the signs of an op's result; None if they cannot be told."""
     rule = _RULES.get(op.kind)
     shapes_known = all(value is not None and value.shape is not None for value in (*op.operands, *op.results))
     return rule(op, signed) if rule is not None and shapes_known else None
@@ -80,12 +91,22 @@ def _unsigned(op: Op, signed: list[Signed]) -> Signed | None:
     return _NONE
 
 
-def _kept(op: Op, signed: list[Signed], made: Signed) -> Signed | None:
-    """Return `made` if no dimension with signs is broadcast."""
+def _kept(op: Op, signed: list[Signed], made: Signed, rank: int = 0) -> Signed | None:
+    """Return `made` if no dimension along which signs differ is broadcast, before the last `rank` ones."""
     for value, part in zip(op.operands, signed):
-        if any(value.shape[axis] != op.result.shape[axis] for axis in part):  # type: ignore[union-attr,index]
+        axes = [axis for axis in _axes(part) if axis < -rank]
+        if any(value.shape[axis] != op.result.shape[axis] for axis in axes):  # type: ignore[union-attr,index]
             return None
     return made
+
+
+def _axes(signed: Signed) -> set[int]:
+    return {axis for sign in signed for axis in sign}
+
+
+def _moved(signed: Signed, places: Mapping[int, int]) -> Signed:
+    """Return signs with other numbers of dimensions. places: what becomes of those that change."""
+    return frozenset(tuple(places.get(axis, axis) for axis in sign) for sign in signed)
 
 
 def _transposed(op: Op, signed: list[Signed]) -> Signed | None:
@@ -93,40 +114,40 @@ def _transposed(op: Op, signed: list[Signed]) -> Signed | None:
     if order is None or signed[1]:
         return None
     rank = len(order)
-    return frozenset(place - rank for place in range(rank) if int(order[place]) - rank in signed[0])
+    return _moved(signed[0], {int(order[place]) % rank - rank: place - rank for place in range(rank)})
 
 
 def _matmul(op: Op, signed: list[Signed]) -> Signed | None:
-    """Rows of the first and columns of the second operand keep their signs; both have the same along the dimension that
-    is summed over, unless one is a diagonal."""
-    names = ("transpose_a", "adj_x"), ("transpose_b", "adj_y")
-    swaps = [any(op.attrs.get(name) for name in either) for either in names]
-    left, right = (_swapped(part) if swap else part for part, swap in zip(signed, swaps))
-    if any(axis < -2 for axis in left | right):
-        return None
-    made = {axis for axis in (-2,) if axis in left} | {axis for axis in (-1,) if axis in right}
-    if (-1 in left) != (-2 in right):
-        scale, axis = (op.operands[1], -1) if -1 in left else (op.operands[0], -2)
-        if not _is_diagonal(scale) or axis in made:
-            return None
-        made.add(axis)
-    return frozenset(made)
+    """Multiply x[b, i, k] by y[b, k, j], and sum over k, here 0. Where y is a diagonal, only k = j is left; i of x."""
+    flags = ("transpose_a", "adj_x"), ("transpose_b", "adj_y")
+    places = ({-1: 0}, {-2: 0, -1: -2}), ({-2: 0}, {-1: 0, -2: -1})
+    swaps = [any(op.attrs.get(flag) for flag in either) for either in flags]
+    left, right = (_moved(part, either[swap]) for part, either, swap in zip(signed, places, swaps))
+    if 0 in _axes(left ^ right):
+        x, y = op.operands
+        left_over = -1 if _is_diagonal(y) else -2 if _is_diagonal(x) else 0
+        left, right = (_moved(part, {0: left_over}) for part in (left, right))
+    made = _not_summed(left ^ right)
+    return None if made is None else _kept(op, signed, made, 2)
 
 
 def _einsum(op: Op, signed: list[Signed]) -> Signed | None:
-    """What one label is signed in an odd number of operands has signs, and is not summed over."""
     equation = op.attrs["equation"]
     inputs, _, output = equation.partition("->")
     terms = inputs.split(",")
     if "." in equation or any(len({*term}) < len(term) for term in (*terms, output)):
         return None
-    labels = [term[axis] for term, part in zip(terms, signed) for axis in part]
-    odd = {label for label in labels if labels.count(label) % 2}
-    return frozenset(output.index(label) - len(output) for label in odd) if odd <= {*output} else None
+    if any(value is None or value.rank != len(term) for value, term in zip(op.operands, terms)):
+        return None
+    numbers = {label: at for at, label in enumerate(inputs)}
+    numbers |= {label: at - len(output) for at, label in enumerate(output)}
+    places = [{at - len(term): numbers[label] for at, label in enumerate(term)} for term in terms]
+    return _not_summed(reduce(xor, map(_moved, signed, places)))
 
 
-def _swapped(signed: Signed) -> Signed:
-    return frozenset({-1: -2, -2: -1}.get(axis, axis) for axis in signed)
+def _not_summed(signed: Signed) -> Signed | None:
+    """Return signs, unless one differs along a dimension that is summed over, which has a number of 0 or more."""
+    return signed if all(axis < 0 for axis in _axes(signed)) else None
 
 
 def _is_diagonal(value: Value | None) -> bool:
@@ -145,16 +166,16 @@ def _expanded(op: Op, signed: list[Signed]) -> Signed | None:
     if axis is None:
         return None
     at = int(axis.reshape(-1)[0]) % rank - rank
-    return frozenset(each - 1 if each <= at else each for each in signed[0])
+    return _moved(signed[0], {each: each - 1 for each in range(1 - rank, at + 1)})
 
 
 def _squeezed(op: Op, signed: list[Signed]) -> Signed | None:
     gone = [int(axis) for axis in op.attrs.get("squeeze_dims", ())]
     rank = op.operands[0].rank or 0  # type: ignore[union-attr]
-    if len(gone) != 1 or gone[0] % rank - rank in signed[0]:
+    if len(gone) != 1 or gone[0] % rank - rank in _axes(signed[0]):
         return None
     at = gone[0] % rank - rank
-    return frozenset(each + 1 if each < at else each for each in signed[0])
+    return _moved(signed[0], {each: each + 1 for each in range(-rank, at)})
 
 
 def _is_zero(value: Value | None) -> bool:

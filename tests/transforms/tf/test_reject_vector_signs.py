@@ -47,15 +47,42 @@ float32[] 0.0)
       %y: float32[4,3] = tf.MatMul(%w, %v) {'transpose_b': True}""",
     "an equation": "%y: float32[4] = tf.Einsum(%u, %v) {'equation': 'ik,jl->ij'}",
 }
+# Of n matrices, of which each has its own signs.
+CANCEL_IN_BATCHES = {
+    "a product": "%y: float32[n,4,3] = tf.BatchMatMulV2(%u, %v) {'adj_y': True}",
+    "scaled": """%e: float32[n,1,3] = tf.ExpandDims(%s, int32[] 1)
+      %w: float32[n,4,3] = tf.Mul(%u, %e)
+      %y: float32[n,4,3] = tf.BatchMatMulV2(%w, %v) {'adj_y': True}""",
+    "transposed": """%w: float32[4,n,3] = tf.Transpose(%u, int32[3] [1, 0, 2])
+      %m: float32[3,n,3] = tf.Transpose(%v, int32[3] [-2, 0, -1])
+      %y: float32[n,4,3] = tf.Einsum(%w, %m) {'equation': 'ibk,jbk->bij'}""",
+    "a sum of products": "%y: float32[4,3] = tf.Einsum(%u, %v) {'equation': 'bik,bjk->ij'}",
+    "a diagonal between": """%d: float32[n,3,3] = tf.MatrixDiagV3(%s, int32[] 0, int32[] -1, int32[] -1, float32[] 0.0)
+      %w: float32[n,3,4] = tf.BatchMatMulV2(%d, %u) {'adj_y': True}
+      %y: float32[n,3,4] = tf.BatchMatMulV2(%v, %w)""",
+}
+SEEN_IN_BATCHES = {
+    "an equation": "%y: float32[n,n,4,3] = tf.Einsum(%u, %v) {'equation': 'bik,cjk->bcij'}",
+    "a product": """%w: float32[4,n,3] = tf.Transpose(%u, int32[3] [1, 0, 2])
+      %y: float32[4,n,n] = tf.BatchMatMulV2(%w, %w) {'adj_y': True}""",
+    "products of elements": """%e: float32[n,1,3,3] = tf.ExpandDims(%v, int32[] 1)
+      %f: float32[1,n,3,3] = tf.ExpandDims(%v, int32[] 0)
+      %y: float32[n,n,3,3] = tf.Mul(%e, %f)""",
+    "a product of all": """%e: float32[n,1,4,3] = tf.ExpandDims(%u, int32[] 1)
+      %y: float32[n,n,4,3] = tf.BatchMatMulV2(%e, %v) {'adj_y': True}""",
+    "a sum": """%e: float32[n,1,3,3] = tf.ExpandDims(%v, int32[] 1)
+      %f: float32[n,n,3,3] = tf.AddV2(%e, %v)
+      %y: float32[n,n,3,3] = tf.BatchMatMulV2(%f, %f) {'adj_y': True}""",
+}
 
 
-def check(body: str, why: str | None = None) -> None:
+def check(body: str, why: str | None = None, batch: str = "") -> None:
     text = f"""
     main {{
-      input %a: float32[4,3]
+      input %a: float32[{batch}4,3]
       input %x: float32[3]
       input %q: float32[3,3]
-      %s: float32[3]; %u: float32[4,3]; %v: float32[3,3] = tf.Svd(%a)
+      %s: float32[{batch}3]; %u: float32[{batch}4,3]; %v: float32[{batch}3,3] = tf.Svd(%a)
       {body}
       return %y
     }}
@@ -72,3 +99,13 @@ def test_signs_that_cancel_are_no_reason(body: str) -> None:
 @pytest.mark.parametrize("body", SEEN.values(), ids=SEEN)
 def test_vectors_whose_signs_are_seen_are_rejected(body: str) -> None:
     check(body, SEEN_SIGNS.why)
+
+
+@pytest.mark.parametrize("body", CANCEL_IN_BATCHES.values(), ids=CANCEL_IN_BATCHES)
+def test_signs_that_cancel_in_each_matrix_are_no_reason(body: str) -> None:
+    check(body, batch="n,")
+
+
+@pytest.mark.parametrize("body", SEEN_IN_BATCHES.values(), ids=SEEN_IN_BATCHES)
+def test_vectors_that_meet_those_of_other_matrices_are_rejected(body: str) -> None:
+    check(body, SEEN_SIGNS.why, "n,")
