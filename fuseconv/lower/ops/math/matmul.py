@@ -86,7 +86,8 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
         matrix = reshape(tfl, x, left[-2:])
         rows = _reshaped(tfl, y, (*right[:-2], right[-1 if adj_y else -2]))
         made = dense(tfl, rows, swapped(tfl, matrix) if adj_x else matrix)
-        return reshape(tfl, made, (*shape_of(made), 1), y)
+        # What the kernel makes of a single vector has a batch of 1.
+        return reshape(tfl, made, (*right[:-2], left[-1 if adj_x else -2], 1), y)
     if max(len(left), len(right)) <= RANK["BATCH_MATMUL"]:
         return tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
     return _merged_matmul(tfl, x, y, adj_x, adj_y)

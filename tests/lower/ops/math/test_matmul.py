@@ -165,6 +165,9 @@ def test_a_constant_matrix_times_vectors_is_a_dense_layer(shape, transpose):
 
 def test_a_constant_matrix_times_columns_is_a_dense_layer():
     w = weights(6, 5)
+    for kwargs, shape in ({}, (5, 1)), ({"transpose_b": True}, (1, 5)):
+        check(lambda x, kwargs=kwargs: tf.matmul(w, x, **kwargs), spec(*shape), ops=["FULLY_CONNECTED", "RESHAPE"])
+    check(lambda x: tf.matmul(weights(5, 6), x, transpose_a=True), spec(5, 1), ops=["FULLY_CONNECTED", "RESHAPE"])
     check(lambda x: tf.matmul(w, x), spec(None, 5, 1), ops=["FULLY_CONNECTED", "RESHAPE"])
     check(lambda x: tf.matmul(w[None], x, transpose_b=True), spec(None, 1, 5), ops=["FULLY_CONNECTED", "RESHAPE"])
     check(lambda x: tf.matmul(w, x), spec(None, 5, 2), ops=["BATCH_MATMUL"])
