@@ -34,8 +34,9 @@ def check(m: Match) -> None:
             op is None or op.attrs.get("fused_activation_function", "NONE") == "NONE",
             "an activation stands between the constant and the mean",
         )
-    rank = m.x.rank
-    m.require(rank is not None and m.x.shape == m.product.result.shape, "a constant gives the data a larger shape")
+    shape = m.x.shape
+    whole = shape is not None and all(op is None or op.result.shape == shape for op in (m.product, m.total))
+    m.require(whole, "a constant gives the data a larger shape")
     for constant in (m.a, m.b):
         m.require(
             constant is None or (finite_array(constant) is not None and _reduced(m, constant) is not None),

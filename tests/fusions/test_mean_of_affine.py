@@ -34,5 +34,13 @@ def test_constants_that_differ_along_what_goes_stay() -> None:
     check(lambda x: tf.reduce_mean(tf.nn.relu(x * A), 1), X, ops=["MUL", "MEAN"])
 
 
+@pytest.mark.parametrize("shape", [(3, 1, 1, 1), (5, 1)], ids=str)
+def test_constants_that_give_the_data_a_larger_shape_stay(shape: tuple[int, ...]) -> None:
+    large = tf.constant(_rng.normal(size=shape), tf.float32)
+    one = tf.TensorSpec([None, 1, 4]) if len(shape) == 2 else X
+    check(lambda x: tf.reduce_mean(x * large, -1), one, ops=["MUL", "MEAN"])
+    check(lambda x: tf.reduce_mean(x * A + large, 2 - len(shape)), one, ops=["MUL", "ADD", "MEAN"])
+
+
 def test_a_value_that_others_read_stays() -> None:
     check(lambda x: (tf.reduce_mean(x * A, 1), x * A), X, ops=["MUL", "MEAN"])
