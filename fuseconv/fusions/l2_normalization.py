@@ -19,7 +19,7 @@ from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK
 
 _SMALLEST_NORM = 1e-6
-# The reciprocal of its square is a normal number of float32.
+# The square of it, and of its reciprocal, is a normal number of float32.
 _LARGEST_RECIPROCAL = 1e18
 
 
@@ -66,7 +66,8 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 def check_reciprocal(m: Match) -> None:
     require_float32(m)
     largest = m.largest.data
-    m.require(largest.size == 1 and 0 < float(largest.reshape(())) < _LARGEST_RECIPROCAL, "the bound has no square")
+    fit = largest.size == 1 and 1 / _LARGEST_RECIPROCAL < float(largest.reshape(())) < _LARGEST_RECIPROCAL
+    m.require(fit, "the bound has no square")
 
 
 def rewrite_reciprocal(tfl: Builder, m: Match) -> Value:

@@ -59,6 +59,11 @@ def test_a_bounded_reciprocal_of_the_norm(largest, axes):
     check(keras_form, X, ops=["SQUARE", "SUM", "MAXIMUM", "RSQRT", "MUL"], inputs=small, static=False)
 
 
+@pytest.mark.parametrize("largest", [1e-21, 1e20])
+def test_a_bound_without_a_square_stays(largest):
+    check(lambda x: tf.minimum(tf.math.rsqrt(tf.reduce_sum(x * x, -1)), largest) * (1 / largest), X, static=False)
+
+
 def test_a_bounded_reciprocal_of_another_sum_stays():
     converted = check(lambda x: tf.minimum(tf.math.rsqrt(tf.reduce_sum(tf.abs(x), -1)), 1e7), X, static=False)
     assert "MAXIMUM" not in converted.ops
