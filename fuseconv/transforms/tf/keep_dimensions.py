@@ -70,22 +70,22 @@ class _Group:
             if op.kind in _ELEMENTWISE:
                 pending += [value.op for value in op.operands if value is not None and value.op is not None]
             for reader in op.result.uses:
-                ends = self.ends(reader)
+                ends = self.ends(op.result, reader)
                 self.reshapes.update(dict.fromkeys(ends, op.result))
                 if not ends:
                     pending.append(reader)
         return bool(self.reshapes)
 
-    def ends(self, reader: Op) -> list[Op]:
-        """Return the reshapes that put the dimensions back: a reader, or those behind it if it puts some back; none if
-        anything else reads these."""
-        if reader.kind not in RESHAPES or reader.result.shape is None:
+    def ends(self, value: Value, reader: Op) -> list[Op]:
+        """Return the reshapes that put a value's dimensions back: a reader, or those behind it if it puts some back;
+        none if anything else reads these."""
+        if reader.kind not in RESHAPES or reader.operands[0] is not value or reader.result.shape is None:
             return []
         if reader.result.shape == self.kept:
             return [reader]
         if len(reader.result.shape) >= len(self.kept) or not added_units(self.shape, reader.result.shape):
             return []
-        behind = [self.ends(each) for each in reader.result.uses]
+        behind = [self.ends(reader.result, each) for each in reader.result.uses]
         return [end for ends in behind for end in ends] if all(behind) else []
 
     def takes(self, op: Op) -> bool:

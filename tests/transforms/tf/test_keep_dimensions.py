@@ -56,6 +56,20 @@ def test_what_the_graph_returns_stays() -> None:
                       result="%a, %y")  # fmt: skip
 
 
+def test_sizes_that_a_reshape_is_given_are_no_data_of_it() -> None:
+    text = """
+    main {
+      input %m: int32[2,3]
+      input %z: float32[2]
+      %sizes: int32[2] = tf.Sum(%m, int32[1] [1])
+      %y: float32[2,1] = tf.Reshape(%z, %sizes)
+      return %y
+    }
+    """
+    module, _ = module_of(text)
+    assert not keep_dimensions(module.signatures[0].graph)
+
+
 def test_a_reshape_to_another_shape_is_no_way_back() -> None:
     assert _unchanged("%y: float32[n] = tf.Sum(%x, int32[1] [1])",
                       "%a: float32[1,n] = tf.Reshape(%y, int32[2] [1, -1])", result="%a")  # fmt: skip
