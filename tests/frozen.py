@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,19 +50,33 @@ class Frozen:
 
     def function(self, name: str, calls: list[str]) -> None:
         """A function that hands its argument through these others in turn."""
-        function = self.graph.library.function.add()
-        function.signature.name = name
-        function.signature.input_arg.add(name="a", type=FLOAT)
-        function.signature.output_arg.add(name="b", type=FLOAT)
-        inner = Frozen()
-        del inner.graph.node[:]  # what is fed is no node of a function
+        inner = Frozen.body()
         last = "a"
         for index, callee in enumerate(calls):
             inner.call(f"call{index}", callee, last)
             last = f"call{index}:output:0"
         inner.node("sin", "Sin", last, T={"type": FLOAT})
-        function.node_def.extend(inner.graph.node)
-        function.ret["b"] = "sin:y:0"
+        self.add_function(name, {"a": FLOAT}, {"b": ("sin:y:0", FLOAT)}, inner)
+
+    @classmethod
+    def body(cls) -> Frozen:
+        """The nodes of a function, none yet: what is fed is none of them."""
+        made = cls()
+        del made.graph.node[:]
+        return made
+
+    def add_function(
+        self, name: str, arguments: Mapping[str, int], results: Mapping[str, tuple[str, int]], body: Frozen
+    ) -> None:
+        """A function of arguments, by names with their types; its results, with what they are in the body."""
+        function = self.graph.library.function.add()
+        function.signature.name = name
+        for argument, dtype in arguments.items():
+            function.signature.input_arg.add(name=argument, type=dtype)
+        for result, (source, dtype) in results.items():
+            function.signature.output_arg.add(name=result, type=dtype)
+            function.ret[result] = source
+        function.node_def.extend(body.graph.node)
 
     def write(self, folder: Path) -> Path:
         path = folder / "model.pb"

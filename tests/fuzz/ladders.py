@@ -135,16 +135,9 @@ def _loop(graph: _Graph, cond: str, body: str, x: str) -> str:
 
 def _function(frozen: Frozen, name: str, made: Callable[[_Graph], list[tuple[str, int]]]) -> None:
     """A function of a step's number t and a tensor s: results with their types."""
-    function = frozen.graph.library.function.add()
-    function.signature.name = name
-    function.signature.input_arg.add(name="t", type=INT32)
-    function.signature.input_arg.add(name="s", type=FLOAT)
-    inner = Frozen()
-    del inner.graph.node[:]  # what is fed is no node of a function
-    for index, (result, dtype) in enumerate(made(_Graph(inner, in_function=True))):
-        function.signature.output_arg.add(name=f"r{index}", type=dtype)
-        function.ret[f"r{index}"] = result
-    function.node_def.extend(inner.graph.node)
+    inner = Frozen.body()
+    results = {f"r{index}": result for index, result in enumerate(made(_Graph(inner, in_function=True)))}
+    frozen.add_function(name, {"t": INT32, "s": FLOAT}, results, inner)
 
 
 def _next(graph: _Graph) -> tuple[str, int]:
