@@ -14,6 +14,7 @@ from fuseconv.ir.graph import Module
 from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Deferred, Pipeline, Repeat, Stage
+from fuseconv.transforms.loops.fold_constant_loops import fold_constant_loops
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
 from fuseconv.transforms.loops.normalize_loops import normalize_loops
@@ -49,6 +50,7 @@ from fuseconv.transforms.tf.legalize_hash_tables import legalize_hash_tables
 from fuseconv.transforms.tf.legalize_seeded_random import draws_from_variables, legalize_seeded_random
 from fuseconv.transforms.tf.legalize_variables import legalize_variables
 from fuseconv.transforms.tf.lower_tensor_lists import lower_tensor_lists
+from fuseconv.transforms.tf.measure_list_elements import has_no_lists, measure_list_elements
 from fuseconv.transforms.tf.propagate_splats import propagate_splats
 from fuseconv.transforms.tf.reject_vector_signs import reject_vector_signs
 from fuseconv.transforms.tf.rename_signature import rename_signature
@@ -148,6 +150,9 @@ COMPOSITES: Pipeline = (
 )  # fmt: skip
 
 LOWER_LISTS: Pipeline = (Repeat((lower_tensor_lists, canonicalize)),)
+MEASURE_LISTS: Pipeline = (
+    Repeat((lower_tensor_lists, canonicalize, measure_list_elements, canonicalize), until=has_no_lists),
+)
 
 OPTIMIZE_LOOPS: Pipeline = (
     reduce_while_operands, canonicalize, horizontal_fusion, canonicalize, hoist_loop_invariants, canonicalize, *CLEANUP,
@@ -155,11 +160,11 @@ OPTIMIZE_LOOPS: Pipeline = (
 )  # fmt: skip
 
 FUSE: Pipeline = (
-    *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP,
+    *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP, Repeat((fold_constant_loops, canonicalize)),
     raise_scans.when(_raises_scans), canonicalize, reduce_while_operands.when(_raises_scans), canonicalize,
     Repeat((infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
-    *OPTIMIZE_LOOPS, *LOWER_LISTS, forward_slices, propagate_splats, canonicalize,
+    *OPTIMIZE_LOOPS, *MEASURE_LISTS, forward_slices, propagate_splats, canonicalize,
     *STABLEHLO, fuse_tf_patterns, canonicalize,
 )  # fmt: skip
 

@@ -45,7 +45,7 @@ _JOINS = frozenset({"tf.TensorListConcat", "tf.TensorListConcatV2"})
 # What becomes of a list to which elements were only appended, and the ops that such a list may have.
 _ENDS = _JOINS | {"tf.TensorListStack"}
 _GROWN = frozenset(MAKERS) | _ENDS | {"tf.TensorListLength", "tf.TensorListPushBack", "tf.TensorListSetItem"}
-_NO_SHAPE = "the shape of its elements is not known where the list is made"
+NO_SHAPE = "the shape of its elements is not known where the list is made"
 MIXED = "elements of different shapes are written into the list"
 
 
@@ -130,7 +130,7 @@ class TensorList:
 
     def grow(self, appends: Appends) -> bool:
         """Find a form for a list that is not settled: what was appended so far. Return whether there is one."""
-        if self.dtype is None or self.why not in (MIXED, _NO_SHAPE) or not self._is_appended(appends):
+        if self.dtype is None or self.why not in (MIXED, NO_SHAPE) or not self._is_appended(appends):
             return False
         written = [written_shape(op) for op, _, _ in self.ops if op.kind in WRITES]
         said = [shape for op, _, _ in self.ops if (shape := stated_shape(op)) is not None]
@@ -168,11 +168,11 @@ class TensorList:
             rank = len((*written, *said)[0])
             axes = [self._size([shape[axis] for shape in (*written, *said)]) for axis in range(rank)]
             if None in axes:
-                self.why = self.why or _NO_SHAPE
+                self.why = self.why or NO_SHAPE
             else:
                 self.element = tuple(axes)  # type: ignore[arg-type]
         elif any(op.kind in WRITES or (op.kind in STATES and op.kind not in MAKERS) for op, _, _ in self.ops):
-            self.why = _NO_SHAPE
+            self.why = NO_SHAPE
         else:
             self.element = ()
 

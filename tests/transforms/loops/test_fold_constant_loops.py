@@ -1,0 +1,116 @@
+"""Small loops on constants run when the model is converted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.check_pass import check_pass
+
+FUNCTIONS = """
+    cond {
+      input %i: int32[]
+      input %list: variant[*]
+      input %rows: int32[3]
+      %more: bool[] = tf.Less(%i, int32[] 3)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %list: variant[*]
+      input %rows: int32[3]
+      %row: int32[] = tf.GatherV2(%rows, %i, int32[] 0)
+      %square: int32[] = tf.Mul(%row, %row)
+      %set: variant[*] = tf.TensorListSetItem(%list, %i, %square)
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      return %next, %set, %rows
+    }
+    """
+MAIN = """
+    main {
+      input %x: float32[4,2,3]
+      %list: variant[*] = tf.TensorListReserve(int32[] -1, int32[] 3) {'element_dtype': int32}
+      %i: int32[]; %made: variant[*]; %rows: int32[3] = tf.While(int32[] 0, %list, int32[3] [0, 1, 2]) {'body': @body, 'cond': @cond}
+      %squares: int32[*] = tf.TensorListStack(%made, int32[] -1)
+      return %squares
+    }
+    """  # noqa: E501
+
+
+def test_a_list_of_constants() -> None:
+    check_pass("fold-constant-loops", MAIN + FUNCTIONS, """
+    main {
+      input %x: float32[4,2,3]
+      %list: variant[*] = tf.TensorListReserve(int32[] -1, int32[] 3) {'element_dtype': int32}
+      %made: variant[*] = tf.TensorListFromTensor(int32[3] [0, 1, 4], int32[0] [])
+      %squares: int32[*] = tf.TensorListStack(%made, int32[] -1)
+      return int32[3] [0, 1, 4]
+    }
+    """)
+
+
+def test_a_list_that_is_read_element_by_element() -> None:
+    read = "%squares: int32[*] = tf.TensorListGetItem(%made, int32[] 2, int32[] -1)"
+    check_pass("fold-constant-loops", (MAIN + FUNCTIONS).replace(
+        "%squares: int32[*] = tf.TensorListStack(%made, int32[] -1)", read), """
+    main {
+      input %x: float32[4,2,3]
+      %list: variant[*] = tf.TensorListReserve(int32[] -1, int32[] 3) {'element_dtype': int32}
+      %i: variant[*] = tf.TensorListFromTensor(int32[3] [0, 1, 4], int32[0] [])
+      %squares: int32[*] = tf.TensorListGetItem(%i, int32[] 2, int32[] -1)
+      return %squares
+    }
+    """)
+
+
+def _numbers(start: str = "int32[] 0", step: str = "tf.AddV2(%y, %y)", test: str = "tf.Less(%i, int32[] 5)") -> str:
+    return f"""
+    main {{
+      input %n: int32[]
+      %i: int32[]; %y: float32[2] = tf.While({start}, float32[2] [1.0, 3.0]) {{'body': @body, 'cond': @cond}}
+      return %y
+    }}
+    cond {{
+      input %i: int32[]
+      input %y: float32[2]
+      %more: bool[] = {test}
+      return %more
+    }}
+    body {{
+      input %i: int32[]
+      input %y: float32[2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %z: float32[2] = {step}
+      return %next, %z
+    }}
+    """
+
+
+def test_a_loop_of_tensors() -> None:
+    check_pass("fold-constant-loops", _numbers(), """
+    main {
+      input %n: int32[]
+      return float32[2] [32.0, 96.0]
+    }
+    """)
+
+
+@pytest.mark.parametrize("near_miss", [
+    {"start": "%n"},
+    {"step": "tf.RandomStandardNormal(int32[1] [2])"},
+    {"test": "tf.Less(%i, int32[] 10000)"},
+    {"step": "tf.Bessel(%y)"},
+])  # fmt: skip
+def test_loops_that_stay(near_miss: dict[str, str]) -> None:
+    """An unknown operand, an op that differs from run to run, too many steps, and an op that numpy does not compute."""
+    check_pass("fold-constant-loops", _numbers(**near_miss))
+
+
+def test_large_results_stay_loops() -> None:
+    doubled = _numbers(step="tf.ConcatV2(%y, %y, int32[] 0)", test="tf.Less(%i, int32[] 10)")
+    for known, unknown in (("float32[2] =", "float32[*] ="), ("input %y: float32[2]", "input %y: float32[*]")):
+        doubled = doubled.replace(known, unknown)
+    check_pass("fold-constant-loops", doubled)
+
+
+def test_a_list_with_an_element_that_nobody_wrote_stays() -> None:
+    check_pass("fold-constant-loops", (MAIN + FUNCTIONS).replace("int32[] -1, int32[] 3)", "int32[] -1, int32[] 4)"))
