@@ -179,7 +179,10 @@ def split_v(op: Op, x: Value, size_splits: Value, axis: Value) -> Shapes:
     with_rank(size_splits, 1)
     source = shape_of(x)
     along = axis_in(ints(axis)[0], len(source))
-    parts = sizes(size_splits, "split")
+    try:
+        parts = sizes(size_splits, "split")
+    except UnknownShape:
+        parts = [dims.fresh("split") for _ in op.results]
     if -1 in parts:
         index = parts.index(-1)
         parts[index] = source[along] - _sum(part for i, part in enumerate(parts) if i != index)

@@ -44,6 +44,17 @@ def test_split_into_equal_sizes_is_split():
     check(lambda x: tf.split(x, [3, 1], 0), spec(4, 2), ops=["SPLIT_V"])
 
 
+@pytest.mark.parametrize("count", [3, 12])
+def test_split_into_computed_sizes_of_an_unknown_number(count):
+    """How many sizes there are is not known, but how many parts are made; tensors have fewer dimensions than these."""
+
+    def parts(x, places):
+        sizes = tf.math.bincount(places % count, minlength=count, maxlength=count)
+        return [part @ tf.ones([4, 2]) for part in tf.split(x, sizes, num=count)]
+
+    check(parts, spec(None, 4), spec(None, dtype=tf.int32))
+
+
 @in_turn(axis=[0, 1, -1], dtype=NAMED)
 def test_stack(axis, dtype):
     check(lambda x, y: tf.stack([x, y], axis), spec(None, 3, dtype=dtype), spec(None, 3, dtype=dtype))
