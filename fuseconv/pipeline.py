@@ -62,6 +62,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
 )
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
+from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.known_sizes import known_sizes
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
@@ -109,6 +110,10 @@ def _quantizes(context: Context) -> bool:
 
 def _stays_float(context: Context) -> bool:
     return context.quantize is None
+
+
+def _runs_in_litert(context: Context) -> bool:
+    return context.quantize is None and context.target is None
 
 
 def _outlines(context: Context) -> bool:
@@ -201,7 +206,8 @@ CONVERT: Pipeline = (
     Stage("lower", (
         insert_call_once, guard_branches, reject_vector_signs, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
         # What these add would hide what quantization looks for, which runs them itself.
-        bypass_xnnpack.when(_stays_float), protect_shared_memory.when(_stays_float),
+        bypass_xnnpack.when(_stays_float), bypass_xnnpack_copies.when(_runs_in_litert),
+        protect_shared_memory.when(_stays_float),
     )),
     Stage("quantize", QUANTIZE),
     Stage("tile", (Deferred("fuseconv.transforms.whole_files", _runs_whole_files),)),

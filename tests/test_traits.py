@@ -50,8 +50,8 @@ LEFT = {
         transforms/tf/decompose_optimizers.py:_UNIQUE transforms/tf/reject_vector_signs.py:_DECOMPOSITIONS
         transforms/tf/reject_vector_signs.py:_DIAGONALS""",
     "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
-        transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
-        transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",
+        transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:INDEXED
+        transforms/tfl/legalize_outputs.py:SIZED_BY_DATA""",
     "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES
         write/control_dependencies.py:_RUNS_FUNCTIONS
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE

@@ -20,12 +20,17 @@ from fuseconv.quantize.weights_to_float16 import weights_to_float16
 from fuseconv.quantize.weights_to_int4 import weights_to_int4
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
+from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 
 
 def _quantizes(context: Context) -> bool:
     return context.quantize is not None
+
+
+def _runs_in_litert(context: Context) -> bool:
+    return context.quantize is not None and context.target is None
 
 
 def _computes_in_integers(context: Context) -> bool:
@@ -60,5 +65,6 @@ PASSES: Pipeline = (
     weights_to_int4.when(lambda context: context.quantize == "int4"),
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
-    bypass_xnnpack.when(_quantizes), schedule_ops.when(_quantizes), protect_shared_memory.when(_quantizes),
+    bypass_xnnpack.when(_quantizes), bypass_xnnpack_copies.when(_runs_in_litert), schedule_ops.when(_quantizes),
+    protect_shared_memory.when(_quantizes),
 )  # fmt: skip

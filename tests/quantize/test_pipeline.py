@@ -28,7 +28,9 @@ print(*sys.modules)
 
 def test_they_stand_behind_all_others() -> None:
     names = [item.name for item in passes_of(PASSES)]
-    assert names[-4:] == ["set-io-types", "bypass-xnnpack", "schedule-ops", "protect-shared-memory"]
+    assert names[-5:] == [
+        "set-io-types", "bypass-xnnpack", "bypass-xnnpack-copies", "schedule-ops", "protect-shared-memory",
+    ]  # fmt: skip
     assert [item.name for item in passes_of(QUANTIZE_FILE)] == names
     every = [item.name for item in passes_of(CONVERT)]
     assert every[every.index(names[0]) :][: len(names)] == names

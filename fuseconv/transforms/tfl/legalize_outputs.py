@@ -17,9 +17,9 @@ from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import CONTROL_FLOW
 
 # Ops whose indices tell which elements, never how many.
-_INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
+INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
 # Ops of which the runtime may not know the results' sizes before they run, whatever their operands are.
-_SIZED_BY_DATA = frozenset({"CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
+SIZED_BY_DATA = frozenset({"CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
 _FUNCTIONS = ("cond_subgraph_index", "body_subgraph_index")
 # Types of which TF 2.21 has a SLICE of the version that is written; that for halves is newer.
 _SLICED = frozenset(TYPES["SLICE"]) - {types.FLOAT16, types.BFLOAT16}
@@ -129,11 +129,11 @@ def _has_fixed_ops(graph: Graph, functions: dict[str, Graph]) -> bool:
     """Return whether the sizes of what a graph computes follow from those of its inputs alone."""
     known = {name for value in graph.inputs for name in _unknowns(value)}
     for op in graph.ops:
-        if op.type in _SIZED_BY_DATA or any(r.shape is None or _unknowns(r) - known for r in op.results):
+        if op.type in SIZED_BY_DATA or any(r.shape is None or _unknowns(r) - known for r in op.results):
             return False
         if op.type in CONTROL_FLOW and not _has_fixed_results(op, functions):
             return False
-        indices = TABLE[op.type].indices if op.type not in _INDEXED else ()
+        indices = TABLE[op.type].indices if op.type not in INDEXED else ()
         operands = [op.operands[index] for index in indices if index < len(op.operands)]
         if any(value is not None and not value.is_const for value in operands):
             return False

@@ -72,10 +72,10 @@ def _is_sized_ahead(op: Op, known: set[Value]) -> bool:
     if op.type not in SIZED_BY_OPERANDS or any(result.dtype in _DYNAMIC for result in op.results):
         return False
     sizes = [op.operands[index] for index in TABLE[op.type].indices if index < len(op.operands)]
-    return op.type in ("GATHER", "EMBEDDING_LOOKUP") or _are_known_ahead(sizes, known)
+    return op.type in ("GATHER", "EMBEDDING_LOOKUP") or are_known_ahead(sizes, known)
 
 
-def _are_known_ahead(values: list[Value | None], known: set[Value]) -> bool:
+def are_known_ahead(values: list[Value | None], known: set[Value]) -> bool:
     """Return whether all these sizes are known then, and note what they are made of as known: where one is not, nothing
     behind it counts."""
     pending = [*values]

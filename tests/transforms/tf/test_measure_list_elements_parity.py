@@ -9,7 +9,7 @@ import tensorflow as tf
 from fuseconv.testing import check
 
 
-def _lengths(rng: np.random.Generator, shape: tuple[int, ...], dtype: type) -> np.ndarray:
+def _lengths(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return rng.integers(1, 6, shape).astype(dtype) if dtype == np.int32 else rng.standard_normal(shape).astype(dtype)
 
 
