@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 
@@ -18,6 +17,8 @@ from fuseconv.tf.operands import is_kept_from_zero
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
+# A power of two, below zero, for which LEAKY_RELU is a product.
+_BELOW = -8.0
 # TF ops, and the TFLite ops that compute the same.
 _KERNELS = {
     "Add": "ADD", "AddV2": "ADD", "Atan2": "ATAN2", "FloorMod": "FLOOR_MOD", "Maximum": "MAXIMUM",
@@ -153,11 +154,15 @@ def AccumulateNV2(tfl, *inputs, shape=None):
 
 
 def reciprocal_root(tfl: Lowering, x: Value) -> Value:
-    """Return 1 / sqrt(x) of floats. XNNPACK's RSQRT of 0 is NaN: infinity is selected where x may be 0."""
-    root = elementwise(tfl, "RSQRT", x)
+    """Return 1 / sqrt(x) of floats: RSQRT; DIV by SQRT where x may be 0, of which XNNPACK's RSQRT makes NaN.
+
+    Where no delegate runs, DIV ends at the largest number. So the quotient is made -8 times as small, and LEAKY_RELU,
+    which has no such bound, multiplies by that: no digit is lost, and of 0 comes infinity."""
     if is_kept_from_zero(x):
-        return root
-    return select(tfl, elementwise(tfl, "EQUAL", x, 0), math.inf, root)
+        return elementwise(tfl, "RSQRT", x)
+    root = elementwise(tfl, "SQRT", cast(tfl, x, types.FLOAT32))
+    below = elementwise(tfl, "DIV", scalar(1 / _BELOW, types.FLOAT32), root)
+    return cast(tfl, tfl.leaky_relu(below, alpha=_BELOW), x.dtype)
 
 
 def reciprocal(tfl: Lowering, x: Value) -> Value:

@@ -70,7 +70,7 @@ def Square(tfl, x):
 @lowers
 @numbers.on_complex_numbers(numbers.reciprocal_of_root)
 def Rsqrt(tfl, x):
-    """RSQRT; infinity where x is 0, unless the model has seen to it that it is not."""
+    """RSQRT; DIV by SQRT unless the model has seen to it that x is not 0."""
     return reciprocal_root(tfl, x)
 
 

@@ -40,6 +40,7 @@ def test_one_kernel_of_positive_numbers(op):
 def test_reciprocal_root(op, dtype):
     degrees = np.array([0, 1, 2, 3, 0.25], dtype.as_numpy_dtype)
     check(op, spec(5, dtype=dtype), inputs=[degrees])
+    check(op, spec(5, dtype=dtype), inputs=[np.array([np.inf, np.nan, -1, 5, 6e-5], dtype.as_numpy_dtype)])
     # Graph networks leave out nodes without neighbors like this.
     check(lambda x: tf.where(tf.math.is_inf(op(x)), tf.zeros_like(x), op(x)), spec(5, dtype=dtype), inputs=[degrees])
 
