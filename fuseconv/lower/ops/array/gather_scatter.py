@@ -88,9 +88,9 @@ def TensorScatterSub(tfl, tensor, indices, updates):
 
 @lowers
 def TensorScatterUpdate(tfl, tensor, indices, updates):
-    """DYNAMIC_UPDATE_SLICE of a single update; SELECT_V2 of SCATTER_ND where no element is written twice; else GATHER
-    of the last of each row, SELECT_V2 where there is one. If there may be no update to gather, or the rows are few and
-    known: GATHER of rows and updates, joined."""
+    """DYNAMIC_UPDATE_SLICE of a single update; SELECT_V2 of SCATTER_ND where no element is written twice, or of the
+    last update of each; else GATHER of the last of each row, SELECT_V2 where there is one. If there may be no update to
+    gather, or the rows are few and known: GATHER of rows and updates, joined."""
     if product(shape_of(indices)[:-1]) == 1:
         return _updated_once(tfl, tensor, indices, updates)
     source = _known_source(tensor, indices)
@@ -99,9 +99,11 @@ def TensorScatterUpdate(tfl, tensor, indices, updates):
     if has_distinct_rows(indices):
         return _updated_apart(tfl, tensor, indices, updates)
     rows = _Rows(tfl, tensor, indices, updates)
-    count, _ = shape_of(rows.updates)
+    count, width = shape_of(rows.updates)
     if count == 0:
         return tensor
+    if isinstance(count, int) and width == 1:
+        return _updated_elements(tfl, tensor, indices, updates, rows)
     if isinstance(count, int):
         new = _gathered_rows(tfl, [rows.updates], tfl.maximum(rows.last, 0))
         return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)
@@ -132,6 +134,16 @@ def _updated_apart(tfl: Lowering, tensor: Value, indices: Value, updates: Value)
     written = tfl.scatter_nd(where, there, sizes(tfl, dims[:level], tensor))
     mask = reshape(tfl, tfl.greater(written, 0), (*dims[:level], *[1] * (len(dims) - level)), tensor)
     return select(tfl, mask, _scattered(tfl, tensor, indices, updates), tensor)
+
+
+def _updated_elements(tfl: Lowering, tensor: Value, indices: Value, updates: Value, rows: _Rows) -> Value:
+    """Return a tensor with elements replaced. To gather one for each element of the tensor takes longer than to find
+    out which updates are the last of theirs, and to add 0 for the others."""
+    (count,) = shape_of(rows.ids)
+    is_last = tfl.equal(tfl.gather(rows.last, rows.ids), iota(tfl, count, indices))
+    kept = select(tfl, reshape(tfl, is_last, shape_of(updates), indices), updates, 0)
+    written = reshape(tfl, rows.written, shape_of(tensor), tensor)
+    return select(tfl, written, _scattered(tfl, tensor, indices, kept), tensor)
 
 
 def _known_source(tensor: Value, indices: Value) -> np.ndarray | None:
@@ -327,7 +339,7 @@ class _Rows:
         count: Dim = product(outer)
         width = product(dims[level:])
         where = reshape(tfl, cast(tfl, indices, types.INT32), (count, level), indices)
-        self.ids = tfl.sum(tfl.mul(where, strides), [1])
+        self.ids = reshape(tfl, where, (count,), indices) if level == 1 else tfl.sum(tfl.mul(where, strides), [1])
         self.total = dim_scalar(tfl, rows, tensor)
         self.tensor = reshape(tfl, tensor, (rows, width), tensor)
         self.updates = reshape(tfl, updates, (count, width), indices, tensor)

@@ -143,6 +143,27 @@ def test_scatter_at_computed_indices(op):
     check(op, *specs, inputs=below_two)
 
 
+@pytest.mark.parametrize(
+    "dtype", [tf.float32, tf.float16, tf.int16, tf.int64, tf.bool, tf.complex64], ids=lambda dtype: dtype.name
+)
+@pytest.mark.parametrize("shape", [(9,), (4, 3)], ids=str)
+def test_elements_at_computed_indices(shape, dtype):
+    level = len(shape)
+    specs = spec(*shape), spec(5, level, dtype=tf.int32), spec(5)
+    # The second and the last are named twice: the later update holds, also of what is no number.
+    at = np.array([[2, 1], [0, 1], [3, 0], [2, 1], [0, 1]], np.int32)[:, :level]
+    rng = np.random.default_rng(3)
+    tensor, updates = rng.standard_normal(shape).astype(np.float32), rng.standard_normal(5).astype(np.float32)
+    if dtype.is_floating:
+        tensor[(2, 1)[:level]], updates[1], updates[2] = [np.nan] * 3
+
+    def layer(x, places, y):
+        return tf.tensor_scatter_nd_update(tf.cast(2 * x, dtype), places, tf.cast(3 * y, dtype))
+
+    converted = check(layer, *specs, inputs=[tensor, at, updates])
+    assert "UNSORTED_SEGMENT_MAX" in converted.ops and "SCATTER_ND" in converted.ops
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.bool], ids=lambda dtype: dtype.name)
 def test_one_place_of_each_row(dtype):
     def layer(x, places, y):
