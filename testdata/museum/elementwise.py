@@ -57,6 +57,11 @@ def exp_of_nan() -> Callable[..., Any]:
     return tf.exp
 
 
+@case("here", "XNNPACK's RSQRT of 0 is NaN", spec(None, 4), inputs=[floats([0, 1, 4, 0.25])])
+def reciprocal_root_of_zero() -> Callable[..., Any]:
+    return tf.math.rsqrt
+
+
 @case(
     "tensorflow#118531 tensorflow#120306",
     "0 for NaN",

@@ -83,3 +83,30 @@ def overlap_and_add() -> Callable[..., Any]:
 @case("tensorflow#54501", "refused", spec(1, 64))
 def there_and_back_again() -> Callable[..., Any]:
     return lambda x: tf.signal.inverse_stft(tf.signal.stft(x, 16, 8), 16, 8)
+
+
+_SQUARES = floats([0, 0, 2, 2], [0, 0, 2, 1], [5, 5, 7, 7], [5, 6, 7, 8], [9, 9, 10, 10])
+
+
+@case("here", "a box whose overlap is the threshold is dropped", spec(5, 4), spec(5),
+      inputs=[_SQUARES, floats(0.9, 0.8, 0.7, 0.6, 0.5)])  # fmt: skip
+def suppression_at_the_threshold() -> Callable[..., Any]:
+    return lambda boxes, scores: tf.image.non_max_suppression(boxes, scores, 5, 0.5)
+
+
+@case("here", "of boxes with equal scores not the first is selected", spec(5, 4), spec(5),
+      inputs=[_SQUARES, floats(0.5, 0.5, 0.5, 0.5, 0.5)])  # fmt: skip
+def suppression_of_equal_scores() -> Callable[..., Any]:
+    return lambda boxes, scores: tf.image.non_max_suppression(boxes, scores, 3, 0.4)
+
+
+@case("here", "a box without an area is selected again and again", spec(5, 4), spec(5),
+      inputs=[_SQUARES * floats([1], [1], [1], [0], [1]), floats(0.7, 0.6, 0.5, 0.9, 0.8)])  # fmt: skip
+def suppression_of_a_box_without_an_area() -> Callable[..., Any]:
+    return lambda boxes, scores: tf.image.non_max_suppression(boxes, scores, 5, 0.4)
+
+
+@case("here", "fewer boxes than asked for: the rest is padded", spec(None, 4), spec(None),
+      inputs=[_SQUARES, floats(0.9, 0.8, 0.7, 0.6, 0.5)])  # fmt: skip
+def suppression_of_most_boxes() -> Callable[..., Any]:
+    return lambda boxes, scores: tf.image.non_max_suppression(boxes, scores, 5, 0.1)

@@ -102,6 +102,17 @@ def scatter_with_repeated_indices() -> Callable[..., Any]:
     return lambda x: tf.scatter_nd([[1], [3], [1]], x, [5, 2])
 
 
+@case(
+    "here",
+    "updates of one row are added up, and NaN stays where it is replaced",
+    spec(None, 2),
+    spec(None, 1, dtype=tf.int32),
+    inputs=[floats([1, np.nan], [3, 4], [5, 6]), np.array([[2], [0], [2]], np.int32)],
+)
+def updates_with_repeated_indices() -> Callable[..., Any]:
+    return lambda x, rows: tf.tensor_scatter_nd_update(x, rows, tf.constant(weights(3, 2)))
+
+
 @case("tensorflow#44520", "a constant that is sliced at run time becomes zeros", spec(None, None, 4))
 def positions_sliced_at_run_time() -> Callable[..., Any]:
     table = tf.constant(weights(1, 20, 4))
