@@ -57,6 +57,14 @@ def test_what_is_almost_gelu_stays(almost):
     assert "GELU" not in check(almost, X, static=False).ops
 
 
+def test_what_other_activations_read_of_x_alone_stays_for_them():
+    fused = lambda *ops, kind=tf.nn.gelu: lambda x: (kind(x), *(op(x) for op in ops))  # noqa: E731
+    assert "GELU" in check(fused(tf.math.log_sigmoid, tf.negative), X, inputs=wide).ops
+    assert check(fused(tf.negative, tf.square, kind=APPROXIMATE["gpt2"]), X, inputs=wide).ops.count("GELU") == 1
+    half = check(lambda x: (EXACT["torch"](x), x * 0.5, x / R2), X, inputs=wide)
+    assert sorted(half.ops) == ["GELU", "MUL", "MUL"]
+
+
 def test_a_part_that_is_read_elsewhere_keeps_the_ops():
     def fn(x):
         cdf = 0.5 * (1.0 + tf.math.erf(x / R2))
