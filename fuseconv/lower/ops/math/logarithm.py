@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from fuseconv.ir.graph import Value
+from fuseconv.lower.ops.math.arithmetic import unless_zero
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import in_float32
@@ -39,14 +40,14 @@ def Log1p(tfl, x):
 @in_float32
 def Xlogy(tfl, x, y):
     """x * log(y), and 0 where x is 0."""
-    return select(tfl, elementwise(tfl, "EQUAL", x, 0), 0, elementwise(tfl, "MUL", x, tfl.log(y)))
+    return unless_zero(tfl, x, elementwise(tfl, "MUL", x, tfl.log(y)))
 
 
 @lowers
 @in_float32
 def Xlog1py(tfl, x, y):
     """x * log(1 + y), and 0 where x is 0."""
-    return select(tfl, elementwise(tfl, "EQUAL", x, 0), 0, elementwise(tfl, "MUL", x, log1p(tfl, y)))
+    return unless_zero(tfl, x, elementwise(tfl, "MUL", x, log1p(tfl, y)))
 
 
 @lowers
