@@ -19,6 +19,12 @@ def test_a_product_with_a_negated_factor_is_subtracted():
     check(lambda x, y: tf.nn.relu(C - y * -x), X, X, ops=["MUL", "ADD"])
 
 
+def test_a_negated_difference_is_turned():
+    check(lambda x, y: -(x - tf.sin(y)), X, X, ops=["SIN", "SUB"])
+    check(tf.math.log_sigmoid, X, ops=["NEG", "ABS", "LOGISTIC", "LOG", "RELU", "SUB", "LOGISTIC", "ELU", "ADD", "SUB"])
+    check(lambda x, y: -tf.nn.relu(x - y), X, X, ops=["SUB", "NEG"])
+
+
 def test_a_negated_value_that_others_read_stays():
     check(lambda x, y: (-x, -x + y), X, X, ops=["NEG", "ADD"], static=False)
 

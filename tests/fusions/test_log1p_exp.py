@@ -1,5 +1,6 @@
 """Logarithms of 1 + exp(x), however large x is."""
 
+import numpy as np
 import tensorflow as tf
 
 from fuseconv.testing import check
@@ -22,11 +23,25 @@ def test_of_any_number():
     assert conversion.ops.count("LOG") == 1 and "SELECT_V2" not in conversion.ops
 
 
-def test_cross_entropy():
-    def function(x, labels):
-        return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=x)
+def cross_entropy(x, labels):
+    return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=x)
 
-    assert "SELECT_V2" not in check(function, X, X, inputs=wide).ops
+
+def test_cross_entropy():
+    check(cross_entropy, X, X, ops=["RELU", "MUL", "SUB", "ABS", *BELOW, "ADD"], inputs=wide)
+
+
+def test_cross_entropy_of_what_is_no_number():
+    x = np.array([[np.nan, -0.0, 0, 30, -30]], np.float32)
+    check(cross_entropy, tf.TensorSpec([1, 5]), tf.TensorSpec([1, 5]), inputs=[x, np.float32([[1, 0, 0.3, 1, 1]])])
+
+
+def test_selections_by_another_bound_stay():
+    def function(x, labels):
+        above = x >= 0.5
+        return tf.where(above, x, 0.5) - x * labels + tf.math.log1p(tf.exp(tf.where(above, -x, x)))
+
+    assert check(function, X, X).ops.count("SELECT_V2") == 2
 
 
 def test_another_argument_stays_a_logarithm():
