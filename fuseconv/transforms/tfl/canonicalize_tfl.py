@@ -15,6 +15,7 @@ from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK
 from fuseconv.tfl.traits import RESHAPES
 
 # Given an op and a builder, the value that can stand for its result, or None.
@@ -291,6 +292,8 @@ def _broadcasts(reader: Op, value: Value, rank: int) -> bool:
 @_rewrites(*sorted(kind.removeprefix("tfl.") for kind in _BROADCASTING))
 def repeated_constant(op: Op, tfl: Builder) -> Value | None:
     """its constant repeats itself along dimensions in which it can be broadcast"""
+    if len(op.result.shape or ()) > BROADCAST_RANK[op.type]:
+        return None
     for index, (value, other) in enumerate(zip(op.operands, op.operands[::-1])):
         if value is None or value.data is None or other is None or other.is_const or value.quantization is not None:
             continue
@@ -300,6 +303,33 @@ def repeated_constant(op: Op, tfl: Builder) -> Value | None:
             operands[index] = tfl.const(once, value.dtype)
             return tfl.typed_op(op.type, operands, [(op.result.dtype, op.result.shape)], dict(op.attrs))[0]
     return None
+
+
+@_rewrites(
+    "EQUAL", "FLOOR_DIV", "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "POW", "SELECT_V2"
+)
+def splat_constant(op: Op, tfl: Builder) -> Value | None:
+    """its constant holds one number everywhere, which broadcasts"""
+    # Rows that repeat themselves stay: the kernels take longer to broadcast these.
+    shape, operands = op.result.shape, list(op.operands)
+    if shape is None or len(shape) > BROADCAST_RANK[op.type]:
+        return None
+    for index, value in enumerate(operands):
+        if value is None or value.quantization is not None or not _is_splat(value.data):
+            continue
+        if any(other is not None and other.shape == shape for other in operands[:index] + operands[index + 1 :]):
+            operands[index] = tfl.const(value.data.reshape(-1)[0], value.dtype)  # type: ignore[union-attr]
+    if operands == op.operands:
+        return None
+    return tfl.typed_op(op.type, operands, [(op.result.dtype, shape)], dict(op.attrs))[0]
+
+
+def _is_splat(array: np.ndarray | None) -> bool:
+    """Return whether there are several numbers, and all are the same."""
+    if array is None or array.size < 2 or array.dtype.kind not in "fiub":
+        return False
+    first = array.flat[0]
+    return bool(array.flat[1] == first and (array == first).all())
 
 
 def _once(array: np.ndarray) -> np.ndarray:

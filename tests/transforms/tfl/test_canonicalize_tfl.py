@@ -265,6 +265,57 @@ def test_constants_that_repeat_themselves_are_broadcast(constant: str, shape: tu
     assert op.operands[1] is not None and op.operands[1].shape == shape
 
 
+@pytest.mark.parametrize(
+    ("op", "constant", "shape"),
+    [
+        ("bool[b,2,3] = tfl.GREATER(%0, %1)", "[[5, 5, 5], [5, 5, 5]]", ()),
+        ("float32[b,2,3] = tfl.POW(%1, %0)", "[[5, 5, 5], [5, 5, 5]]", ()),
+        # Rows are broadcast in more time than a whole constant takes.
+        ("bool[b,2,3] = tfl.EQUAL(%0, %1)", "[[1, 2, 3], [1, 2, 3]]", (2, 3)),
+    ],
+)
+def test_numbers_that_are_the_same_everywhere_are_one(op: str, constant: str, shape: tuple[int, ...]) -> None:
+    body = f"""
+    const %1 "c": float32[2,3] = {constant}
+    %9 "a": {op} {{}}"""
+    module, report = module_of(f'main {{\n input %0 "x": float32[b,2,3]\n{body}{TAIL}')
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
+    assert [x.shape for x in module.signatures[0].graph.ops[0].operands if x is not None and x.is_const] == [shape]
+
+
+def test_what_a_selection_has_its_shape_from_stays() -> None:
+    check_pass("canonicalize-tfl", """
+    main {
+      input %c: bool[b,3]
+      input %one: bool[]
+      input %x: float32[b,3]
+      %a: float32[b,3] = tfl.SELECT_V2(%c, %x, float32[3] [0.0, 0.0, 0.0])
+      %d: float32[2,3] = tfl.SELECT_V2(%one, float32[2,3] [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], float32[] 2.0)
+      return %a, %d
+    }
+    """, """
+    main {
+      input %c: bool[b,3]
+      input %one: bool[]
+      input %x: float32[b,3]
+      %a: float32[b,3] = tfl.SELECT_V2(%c, %x, float32[] 0.0)
+      %d: float32[2,3] = tfl.SELECT_V2(%one, float32[2,3] [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], float32[] 2.0)
+      return %a, %d
+    }
+    """)
+
+
+def test_more_dimensions_than_kernels_broadcast_keep_their_constants() -> None:
+    dims = "1,1,1,1,2,1,2"
+    check_pass("canonicalize-tfl", f"""
+    main {{
+      input %x: float32[{dims}]
+      %y: float32[{dims}] = tfl.ADD(%x, float32[{dims}] [[[[[[[3.0, 3.0]], [[3.0, 3.0]]]]]]])
+      return %y
+    }}
+    """)
+
+
 def test_a_constant_that_enlarges_keeps_its_size() -> None:
     body = """
     const %1 "c": float32[2,3] = [[1, 2, 3], [1, 2, 3]]
