@@ -77,6 +77,7 @@ from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
 from fuseconv.transforms.tfl.slp_vectorize import slp_vectorize
+from fuseconv.transforms.tfl.tile_broadcasts import tile_broadcasts
 from fuseconv.transforms.tfl.unpack_slices import unpack_slices
 
 
@@ -118,6 +119,10 @@ def _runs_in_litert(context: Context) -> bool:
 
 def _outlines(context: Context) -> bool:
     return bool(context.outlined)
+
+
+def _has_no_target(context: Context) -> bool:
+    return getattr(context, "target", None) is None  # the check of a body has none
 
 
 def _has_target(context: Context) -> bool:
@@ -174,14 +179,16 @@ FUSE: Pipeline = (
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (
-    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat, canonicalize, presize_states,
-    canonicalize, pretranspose_matmul, legalize_outputs,
+    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat,
+    # Each target takes one form of a broadcast.
+    tile_broadcasts.when(_has_no_target),
+    canonicalize, presize_states, canonicalize, pretranspose_matmul, legalize_outputs,
 )  # fmt: skip
 
 OPTIMIZE_TFL: Pipeline = (
     known_sizes, fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
     # Accelerators take slices rather.
-    unpack_slices.when(lambda context: context.target is None),
+    unpack_slices.when(_has_no_target),
 )  # fmt: skip
 
 # What cleans up may give an op the form again that the target refuses.

@@ -55,7 +55,7 @@ LEFT = {
     "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES
         write/control_dependencies.py:_RUNS_FUNCTIONS
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
-        transforms/tfl/canonicalize_tfl.py:_BROADCASTING
+        transforms/tfl/canonicalize_tfl.py:_BROADCASTING transforms/tfl/canonicalize_tfl.py:_COMPARED_AND_SELECTED
         transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
         quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:EXPANDS

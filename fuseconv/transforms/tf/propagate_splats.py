@@ -22,8 +22,8 @@ _ELEMENTWISE = frozenset(f"tf.{kind}" for kind in (*UNARY, *BINARY, "SelectV2"))
 _REDUCTIONS = frozenset({"tf.All", "tf.Any", "tf.Max", "tf.Mean", "tf.Min", "tf.Sum"})
 # The operands of which a number changes nothing, and the number.
 _NEUTRAL = {
-    "tf.Add": ((0, 1), 0), "tf.AddV2": ((0, 1), 0), "tf.Div": ((1,), 1), "tf.Mul": ((0, 1), 1), "tf.RealDiv": ((1,), 1),
-    "tf.Sub": ((1,), 0),
+    "tf.Add": ((0, 1), 0), "tf.AddV2": ((0, 1), 0), "tf.Div": ((1,), 1), "tf.LogicalAnd": ((0, 1), True),
+    "tf.LogicalOr": ((0, 1), False), "tf.Mul": ((0, 1), 1), "tf.RealDiv": ((1,), 1), "tf.Sub": ((1,), 0),
 }  # fmt: skip
 
 
@@ -122,7 +122,7 @@ class _Numbers:
             places, neutral = _NEUTRAL[op.kind]
             for place in places:
                 value = op.operands[place]
-                if self.number(value) == neutral or _holds(value, neutral, op.result):
+                if self.number(value) == neutral or _holds(value, neutral):
                     same = op.operands[1 - place]
                     break
         return same if same is not None and same.shape is not None and same.shape == op.result.shape else None
@@ -138,10 +138,10 @@ class _Numbers:
         return None if number is None else sides[0 if number else 1]
 
 
-def _holds(value: Value | None, number: int, like: Value) -> bool:
-    """Return whether a constant of the shape of another value holds nothing but this number."""
+def _holds(value: Value | None, number: int) -> bool:
+    """Return whether a constant holds nothing but this number."""
     data = None if value is None else value.data
-    return data is not None and data.shape == like.shape and data.dtype.kind in "fiu" and bool((data == number).all())
+    return data is not None and data.dtype.kind in "fiub" and bool((data == number).all())
 
 
 def _broadcast(values: list[Value | None]) -> Shape | None:

@@ -9,7 +9,7 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
-from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
@@ -26,6 +26,11 @@ _RULES: dict[str, list[Rule]] = {}
 _BROADCASTING = frozenset({
     "tfl.ADD", "tfl.DIV", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.MUL", "tfl.SQUARED_DIFFERENCE", "tfl.SUB",
 })  # fmt: skip
+# Ops whose operands broadcast, where a number takes less time than as many equal ones, or less of the file.
+_COMPARED_AND_SELECTED = (
+    "EQUAL", "FLOOR_DIV", "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "POW", "SELECT",
+    "SELECT_V2",
+)
 _CLAMPS = frozenset({"RELU", "RELU6", "RELU_0_TO_1"})
 _KEEPS_SIGNS = frozenset({
     "AVERAGE_POOL_2D", "EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SLICE", "SQUEEZE", "STRIDED_SLICE", "TRANSPOSE",
@@ -305,31 +310,61 @@ def repeated_constant(op: Op, tfl: Builder) -> Value | None:
     return None
 
 
-@_rewrites(
-    "EQUAL", "FLOOR_DIV", "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "POW", "SELECT_V2"
-)
+@_rewrites(*_COMPARED_AND_SELECTED)
 def splat_constant(op: Op, tfl: Builder) -> Value | None:
     """its constant holds one number everywhere, which broadcasts"""
     # Rows that repeat themselves stay: the kernels take longer to broadcast these.
+    return _reading(op, tfl, _number_everywhere)
+
+
+@_rewrites(*_COMPARED_AND_SELECTED, *sorted(kind.removeprefix("tfl.") for kind in _BROADCASTING))
+def broadcast_operand(op: Op, tfl: Builder) -> Value | None:
+    """an operand is broadcast, which the kernel does by itself"""
+    return _reading(op, tfl, _source_of_broadcast)
+
+
+def _reading(op: Op, tfl: Builder, smaller: Callable[[Value], Value]) -> Value | None:
+    """Return what an op makes of smaller operands, which broadcast to those that have the result's shape; None if it
+    reads the same."""
     shape, operands = op.result.shape, list(op.operands)
-    if shape is None or len(shape) > BROADCAST_RANK[op.type]:
+    # SELECT broadcasts nothing, but may take one truth for each row.
+    kind = "SELECT_V2" if op.type == "SELECT" else op.type
+    if shape is None or len(shape) > BROADCAST_RANK[kind] or (op.type == "SELECT" and _shape(operands[0]) != shape):
         return None
     for index, value in enumerate(operands):
-        if value is None or value.quantization is not None or not _is_splat(value.data):
-            continue
-        if any(other is not None and other.shape == shape for other in operands[:index] + operands[index + 1 :]):
-            operands[index] = tfl.const(value.data.reshape(-1)[0], value.dtype)  # type: ignore[union-attr]
+        others = operands[:index] + operands[index + 1 :]
+        if value is not None and value.quantization is None and any(_shape(x) == shape for x in others):
+            operands[index] = smaller(value)
     if operands == op.operands:
         return None
-    return tfl.typed_op(op.type, operands, [(op.result.dtype, shape)], dict(op.attrs))[0]
+    return tfl.typed_op(kind, operands, [(op.result.dtype, shape)], dict(op.attrs))[0]
 
 
-def _is_splat(array: np.ndarray | None) -> bool:
-    """Return whether there are several numbers, and all are the same."""
+def _source_of_broadcast(value: Value) -> Value:
+    """Return what a value repeats along dimensions of 1; itself if it repeats nothing."""
+    op = value.op
+    if op is None or op.kind not in ("tfl.BROADCAST_TO", "tfl.TILE") or value.shape is None:
+        return value
+    x = op.operands[0]
+    if x is None or x.shape is None or x.quantization is not None:
+        return value
+    # BROADCAST_TO sees to it that sizes agree that are not known here; TILE repeats sizes other than 1 as well.
+    tiles = op.type == "TILE" and any(a not in (1, b) for a, b in zip(x.shape, value.shape))
+    return value if tiles else x
+
+
+def _shape(value: Value | None) -> Shape | None:
+    return None if value is None else value.shape
+
+
+def _number_everywhere(value: Value) -> Value:
+    """Return the number that a constant holds everywhere as a scalar; itself if it holds several."""
+    array = value.data
     if array is None or array.size < 2 or array.dtype.kind not in "fiub":
-        return False
+        return value
     first = array.flat[0]
-    return bool(array.flat[1] == first and (array == first).all())
+    same = array.flat[1] == first and (array == first).all()
+    return constant(first, value.dtype) if same else value
 
 
 def _once(array: np.ndarray) -> np.ndarray:

@@ -305,6 +305,56 @@ def test_what_a_selection_has_its_shape_from_stays() -> None:
     """)
 
 
+def test_selections_that_broadcast_nothing_broadcast_a_number() -> None:
+    check_pass("canonicalize-tfl", """
+    main {
+      input %c: bool[2,2]
+      input %rows: bool[2]
+      input %x: float32[2,2]
+      %a: float32[2,2] = tfl.SELECT(%c, %x, float32[2,2] [[0.0, 0.0], [0.0, 0.0]])
+      %d: float32[2,2] = tfl.SELECT(%rows, %x, float32[2,2] [[0.0, 0.0], [0.0, 0.0]])
+      return %a, %d
+    }
+    """, """
+    main {
+      input %c: bool[2,2]
+      input %rows: bool[2]
+      input %x: float32[2,2]
+      %a: float32[2,2] = tfl.SELECT_V2(%c, %x, float32[] 0.0)
+      %d: float32[2,2] = tfl.SELECT(%rows, %x, float32[2,2] [[0.0, 0.0], [0.0, 0.0]])
+      return %a, %d
+    }
+    """)
+
+
+def test_what_broadcasts_by_itself_reads_what_is_broadcast() -> None:
+    check_pass("canonicalize-tfl", """
+    main {
+      input %x: float32[4,8]
+      input %y: float32[1,8]
+      input %z: float32[2,8]
+      %wide: float32[4,8] = tfl.BROADCAST_TO(%y, int32[2] [4, 8])
+      %twice: float32[4,8] = tfl.TILE(%z, int32[2] [2, 1])
+      %a: float32[4,8] = tfl.ADD(%x, %wide)
+      %b: bool[4,8] = tfl.LESS(%wide, %x)
+      %c: float32[4,8] = tfl.MUL(%x, %twice)
+      return %a, %b, %c
+    }
+    """, """
+    main {
+      input %x: float32[4,8]
+      input %y: float32[1,8]
+      input %z: float32[2,8]
+      %wide: float32[4,8] = tfl.BROADCAST_TO(%y, int32[2] [4, 8])
+      %twice: float32[4,8] = tfl.TILE(%z, int32[2] [2, 1])
+      %a: float32[4,8] = tfl.ADD(%x, %y)
+      %b: bool[4,8] = tfl.LESS(%y, %x)
+      %c: float32[4,8] = tfl.MUL(%x, %twice)
+      return %a, %b, %c
+    }
+    """)
+
+
 def test_more_dimensions_than_kernels_broadcast_keep_their_constants() -> None:
     dims = "1,1,1,1,2,1,2"
     check_pass("canonicalize-tfl", f"""
