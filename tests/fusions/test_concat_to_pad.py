@@ -14,7 +14,7 @@ def draw(*shape):
 
 
 TOKEN, POSITIONS = draw(1, 1, 4), draw(1, 6, 4)
-REPEATED = ["SHAPE", "STRIDED_SLICE", "CONCATENATION", "BROADCAST_TO", "CONCATENATION"]
+REPEATED = ["SHAPE", "STRIDED_SLICE", "CONCATENATION", "TILE", "CONCATENATION"]
 
 
 def repeated(x, token, count=1):
