@@ -122,7 +122,12 @@ def _outlines(context: Context) -> bool:
 
 
 def _has_no_target(context: Context) -> bool:
-    return getattr(context, "target", None) is None  # the check of a body has none
+    return context.target is None
+
+
+def _tiles_broadcasts(context: Context) -> bool:
+    # Each target takes one form of a broadcast, and TILE no int16. The check of a body has neither.
+    return getattr(context, "target", None) is None and getattr(context, "quantize", None) is None
 
 
 def _has_target(context: Context) -> bool:
@@ -179,9 +184,7 @@ FUSE: Pipeline = (
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (
-    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat,
-    # Each target takes one form of a broadcast.
-    tile_broadcasts.when(_has_no_target),
+    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat, tile_broadcasts.when(_tiles_broadcasts),
     canonicalize, presize_states, canonicalize, pretranspose_matmul, legalize_outputs,
 )  # fmt: skip
 
