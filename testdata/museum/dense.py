@@ -122,3 +122,10 @@ def fully_connected_in_a_branch_that_waits() -> Callable[..., Any]:
 def tied_embeddings() -> Callable[..., Any]:
     table, scale = weights(10, 8), np.abs(weights(8)) + 0.5
     return lambda ids: tf.matmul(tf.gather(table, ids) * scale, table, transpose_b=True)
+
+
+@case("here", "no run: rows of one-hot are looked up in the table, that of no class too", spec(3, dtype=tf.int32),
+      inputs=[np.array([1, -1, 5], np.int32)])  # fmt: skip
+def product_with_one_hot_rows_of_no_class() -> Callable[..., Any]:
+    table = tf.constant(weights(5, 4))
+    return lambda n: tf.one_hot(n, 5) @ table
