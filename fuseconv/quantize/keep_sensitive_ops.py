@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.facts import TFL_ONLY
@@ -19,12 +20,13 @@ from fuseconv.quantize.weights_to_float16 import weights_to_float16
 from fuseconv.quantize.weights_to_int4 import weights_to_int4
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.report.records import Report
+from fuseconv.targets.target import Target
 
 
 @module_pass("keep-sensitive-ops", requires=(TFL_ONLY,))
 def keep_sensitive_ops(
     module: Module, report: Report, floats: Floats, calibration: Calibration, quantize: str, selection: Selection,
-    keep_float_under: float, block_size: int | None, io_types: str,
+    keep_float_under: float, block_size: int | None, io_types: str, target: Target | None,
 ) -> bool:  # fmt: skip
     """Choose the ops that stay float, so that the outputs differ by at most `keep_float_under` of their range.
 
@@ -33,7 +35,8 @@ def keep_sensitive_ops(
     chosen = calibration.samples.to_compare()[0] if isinstance(calibration.samples, Samples) else []
     if not chosen:
         raise InputError("--keep-float-under needs samples of real inputs to measure errors on: --calibration-data")
-    trials = _Trials(floats, calibration, quantize, selection, chosen, block_size, io_types)
+    how = {"io_types": io_types, "target": target}
+    trials = _Trials(floats, calibration, quantize, selection, chosen, block_size, how, report.plans_arena)
     kept = trials.kept(keep_float_under)
     for graph in module.graphs():
         for op in graph.ops:
@@ -47,14 +50,14 @@ def keep_sensitive_ops(
 
 class _Trials:
     """Quantize copies of a file of floats, and measure how their outputs differ. Ops are known by the names of their
-    first results in that file."""
+    first results in that file. how: what `to_integers` asks for besides."""
 
     def __init__(
         self, floats: Floats, calibration: Calibration, quantize: str, selection: Selection, samples: list[Sample],
-        block_size: int | None, io_types: str,
+        block_size: int | None, how: Mapping[str, Any], plans_arena: bool,
     ) -> None:  # fmt: skip
         self.floats, self.quantize, self.selection, self.samples = floats, quantize, selection, samples
-        self.block_size, self.io_types = block_size, io_types
+        self.block_size, self.how, self.plans_arena = block_size, how, plans_arena
         names = floats.names
         self.ranges = {names[value]: found for value, found in calibration.ranges.items() if value in names}
         self.moments = {names[value]: found for value, found in calibration.moments.items() if value in names}
@@ -96,7 +99,7 @@ class _Trials:
                 ranges={values[name]: found for name, found in self.ranges.items() if name in values},
                 moments={values[name]: found for name, found in self.moments.items() if name in values},
             )
-            to_integers(module, Report(), known, self.quantize, chosen, self.io_types)
+            to_integers(module, Report(plans_arena=self.plans_arena), known, self.quantize, chosen, **self.how)
         else:
             if self.quantize == "int4":
                 weights_to_int4(module, Report(), chosen, self.block_size)

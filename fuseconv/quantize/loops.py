@@ -19,7 +19,7 @@ Carried = dict[Op, list[Quantization | None]]
 # By these, a number of one step becomes one of the next with its rounding errors, which add up.
 _ACCUMULATE = frozenset({"ADD", "MUL", "SELECT", "SELECT_V2", "SUB"})
 # Steps of an unrolled loop are more; what one node of a model becomes has seldom as many ops of a kind.
-_FEWEST_STEPS = 3
+FEWEST_STEPS = 3
 # Ops of more kinds between steps are those of a deep network.
 _MOST_KINDS = 32
 
@@ -113,7 +113,7 @@ def _between_copies(graph: Graph, integer: Set[Op]) -> list[Op]:
     """Return the ops of unrolled loops that make sums and products of their own copies' results in other steps."""
     ops = [op for op in graph.ops if op in integer and op.type in _ACCUMULATE and op.sources]
     counts = Counter(map(_kind, ops))
-    ops = [op for op in ops if counts[_kind(op)] >= _FEWEST_STEPS]
+    ops = [op for op in ops if counts[_kind(op)] >= FEWEST_STEPS]
     before = _kinds_on_the_way(ops, [op.operands for op in ops], [op.results for op in ops])
     after = _kinds_on_the_way(ops[::-1], [op.results for op in reversed(ops)], [op.operands for op in reversed(ops)])
     return [op for op in ops if _kind(op) in before[op] or _kind(op) in after[op]]
@@ -144,7 +144,7 @@ def gates(graph: Graph, sums: Set[Value], integer: Set[Op], moves: Callable[[Op]
     if sums.isdisjoint(value for op in graph.ops for value in op.results):
         return set()
     counts = Counter(_kind(op) for op in graph.ops)
-    fewest = _FEWEST_STEPS if sums.isdisjoint(graph.inputs) else 1
+    fewest = FEWEST_STEPS if sums.isdisjoint(graph.inputs) else 1
     near = [op for op in graph.ops if op in integer and (moves(op) or op.type in ELEMENTWISE)]
     near = [op for op in near if moves(op) or counts[_kind(op)] >= fewest]
     found, reached = set(), set(sums)

@@ -18,6 +18,13 @@ from fuseconv.quantize import fake_quant, lstm, shifts
 from fuseconv.quantize.affine import Range, constant_range, have_scales, parameters
 from fuseconv.quantize.loops import Carried, carried_scales, gates, join_ranges, join_steps, loops, wide_values
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
+from fuseconv.quantize.recurrent_products import (
+    between_floats,
+    collecting_ops,
+    is_product,
+    products_for,
+    recurrent_products,
+)
 from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
@@ -28,6 +35,8 @@ Ranges = Mapping[Value, Range]
 _LEAST_STEPS = 16
 # The same for other ops that are steep near zero: four steps of int8, eight parts of the tables of int16 do.
 _LEAST_STEPS_OF_STEEP = {types.INT8: 64, types.INT16: 16}
+_ADDS_UP = "its rounding errors would add up over the steps of a loop"
+_BETWEEN_FLOATS = "what is around it is float"
 
 
 @dataclass
@@ -39,8 +48,8 @@ class Recipe:
     graph's, where they are integers themselves: those of a loop's body. carried: scales of what its own loops carry.
     states: types and scales of states of recurrent ops. shifts: scales of what ops add to channels in the steps of
     these. wide: tensors of 16 bits among those of 8, which sum up over steps. exact: tensors that the model itself
-    rounds, and whose numbers are to be its own. converted: scales of tensors of one of these types as ops read them
-    that compute on the other."""
+    rounds, and whose numbers are to be its own. hybrid: products of floats with weights of 8 bits. converted:
+    scales of tensors of one of these types as ops read them that compute on the other."""
 
     kernels: Kernels
     integer: set[Op] = field(default_factory=set)
@@ -53,6 +62,7 @@ class Recipe:
     shifts: dict[Op, Quantization] = field(default_factory=dict)
     wide: Set[Value] = frozenset()
     exact: Set[Value] = frozenset()
+    hybrid: set[Op] = field(default_factory=set)
     converted: dict[Value, Quantization] = field(default_factory=dict)
 
     def type_of(self, value: Value) -> DType:
@@ -81,11 +91,11 @@ def data_operands(op: Op) -> list[Value]:
 
 def choose_recipes(
     module: Module, ranges: MutableMapping[Value, Range], kernels: Kernels, selection: Selection = EVERYTHING,
-    float_sums: bool = True,
+    float_sums: bool = True, hybrid: bool = False,
 ) -> dict[Graph, Recipe]:  # fmt: skip
     """Decide for each op of a module whether it computes in integers, and with which scales. ranges: gets those of
     the inputs of loops, and wider ones for steps of unrolled loops. float_sums: what loops sum up over steps is float
-    where other tensors have 8 bits, or else has 16."""
+    where other tensors have 8 bits, or else has 16. hybrid: products around float sums quantize rows as they come."""
     join_steps(module, ranges)
     join_ranges(module, ranges)
     main = {signature.graph for signature in module.signatures}
@@ -95,7 +105,12 @@ def choose_recipes(
         coarse = coarse_ops(graph, ranges, wider, kernels, graph in main)
         recipes[graph] = _sorted_ops(graph, ranges, coarse, kernels, selection)
     if kernels.activations is types.INT8:
-        _widen_sums(module, recipes, ranges, float_sums)
+        if float_sums:
+            _leave_sums_float(module, recipes, ranges, hybrid)
+        else:
+            wide = wide_values(module, _integer_ops(recipes, ranges))
+            for recipe in recipes.values():
+                recipe.wide = wide
     integer = {op for recipe in recipes.values() for op in recipe.integer}
     types_of = {value: types.INT16 for recipe in recipes.values() for value in recipe.wide}
     carried = carried_scales(module, integer, ranges, lambda value: types_of.get(value, kernels.activations))
@@ -114,18 +129,35 @@ def choose_recipes(
     return recipes
 
 
-def _widen_sums(module: Module, recipes: Mapping[Graph, Recipe], ranges: Ranges, float_sums: bool) -> None:
-    """Let what loops sum up over steps be float, with the gates around it, or of 16 bits: floats are fast on a CPU."""
-    integer = {op for recipe in recipes.values() for op in recipe.integer if not _is_fixed(op, ranges)}
-    wide = wide_values(module, integer)
-    for graph, recipe in recipes.items():
-        if not float_sums:
-            recipe.wide = wide
-            continue
-        sums = {op for op in recipe.integer if any(value in wide for value in op.results)}
-        for op in sums | gates(graph, wide, recipe.integer & integer, recipe.kernels.moves):
-            recipe.integer.remove(op)
-            recipe.why[op] = "its rounding errors would add up over the steps of a loop"
+def _integer_ops(recipes: Mapping[Graph, Recipe], ranges: Ranges) -> set[Op]:
+    """Return the ops that compute in integers, but for those that the model itself rounds."""
+    return {op for recipe in recipes.values() for op in recipe.integer if not _is_fixed(op, ranges)}
+
+
+def _leave_sums_float(module: Module, recipes: Mapping[Graph, Recipe], ranges: Ranges, hybrid: bool) -> None:
+    """Let what loops sum up over steps be float, with the gates around it: floats are fast on a CPU. hybrid: so are
+    products around them, of rows that are quantized as they come."""
+    integer = _integer_ops(recipes, ranges)
+    moves = next(iter(recipes.values())).kernels.moves
+    sums = wide_values(module, integer)
+    makers = {op for op in integer if any(value in sums for value in op.results)}
+    products, states = recurrent_products(module, integer, moves) if hybrid else (set(), set())
+    integer -= products
+    summed = sums.union(states, *(op.results for op in products))
+    floats = makers.union(*(gates(graph, summed, integer, moves) for graph in recipes))
+    moved: set[Op] = set()
+    if floats and hybrid:
+        between = {op for graph in recipes for op in between_floats(graph, floats | products, integer, moves)}
+        products |= set(filter(is_product, between))
+        floats |= between - products
+        fed, moved = products_for(floats, module, integer - products, moves)
+        products |= fed
+        moved |= collecting_ops(module, integer - products - floats, moves)
+    for recipe in recipes.values():
+        recipe.hybrid = recipe.integer & products
+        recipe.why.update(dict.fromkeys(recipe.integer & floats, _ADDS_UP))
+        recipe.why.update(dict.fromkeys(recipe.integer & moved, _BETWEEN_FLOATS))
+        recipe.integer -= products | floats | moved
 
 
 def _is_fixed(op: Op, ranges: Ranges) -> bool:
@@ -248,7 +280,7 @@ def _leave_moves_of_floats(graph: Graph, recipe: Recipe) -> None:
         moves = _moves(op, recipe)
         if moves and not any(value in made for value in operands) and not any(v in useful for v in op.results):
             recipe.integer.remove(op)
-            recipe.why[op] = "what is around it is float"
+            recipe.why[op] = _BETWEEN_FLOATS
         else:
             made.update(op.results)
 

@@ -77,6 +77,8 @@ class _Rewriting:
         for op in graph.ops:
             if op in self.recipe.integer:
                 self._integer(op)
+            elif op in self.recipe.hybrid:
+                self._hybrid(op)
             elif op in self.recipe.carried:
                 self._carry(op, op.results, self.recipe.carried[op])
                 self._narrow(op.results, self.recipe.carried[op])
@@ -254,6 +256,21 @@ class _Rewriting:
         if bias is not None:
             how = Quantization(tuple(map(float, of_data * scales)), (0,) * len(scales))
             operands[layout.bias :] = [self._symmetric(bias, self.recipe.kernels.biases, how)]
+
+    def _hybrid(self, op: Op) -> None:
+        """Quantize the weights of a product of floats, with a scale a channel: rows are quantized as they come."""
+        layout = LAYOUTS[op.type]
+        data, weights, *bias = op.operands
+        assert weights is not None and weights.data is not None
+        scales = symmetric_scales(weights.data, layout.outputs)
+        assert scales is not None
+        how = Quantization(tuple(map(float, scales)), (0,) * len(scales), layout.outputs)
+        stored = self._symmetric(weights, types.INT8, how)
+        if data in self.offsets:
+            bias = [self._corrected(op, weights, stored, bias[0] if bias else None)]
+        op.set_operands([self._float(data, op), stored, *bias])
+        op.attrs["asymmetric_quantize_inputs"] = True
+        self.out.append(op)
 
     def _bears_one_scale(self, op: Op, weights: np.ndarray, of_data: float) -> bool:
         """Return whether one scale will do for weights that are one a channel, as normalizations leave behind a

@@ -21,6 +21,7 @@ from fuseconv.tfl.integer import INT8, INT16, LSTM
 
 if TYPE_CHECKING:
     from fuseconv.quantize.recipe import Recipe
+    from fuseconv.targets.target import Target
 
 # By the names of `--quantize`.
 KERNELS = {"int8": INT8, "int16x8": INT16}
@@ -53,12 +54,14 @@ def _square_of_difference(op: Op, out: list[Op]) -> list[Value] | None:
 
 @module_pass("to-integers", requires=(TFL_ONLY,))
 def to_integers(
-    module: Module, report: Report, calibration: Calibration, quantize: str, selection: Selection, io_types: str
-) -> None:
+    module: Module, report: Report, calibration: Calibration, quantize: str, selection: Selection, io_types: str,
+    target: Target | None,
+) -> None:  # fmt: skip
     """Compute in integers what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))).
 
     Conversions stand only where ops of floats, inputs and outputs are met. What loops sum up over steps is float in
-    files of int8, or of 16 bits if their inputs and outputs are to be integers."""
+    files of int8, or of 16 bits if their inputs and outputs are to be integers. For a CPU, products around float sums
+    take floats: FULLY_CONNECTED(x, int8 w)."""
     # They take longer to import than many a model to convert.
     from fuseconv.quantize.recipe import choose_recipes
     from fuseconv.quantize.rewriting import rewrite
@@ -66,16 +69,19 @@ def to_integers(
     selection.check(module)
     kernels = KERNELS[quantize]
     float_sums = parse_io_types(io_types)[0] == FLOAT
-    for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection, float_sums).items():
+    # TFLite Micro, which files with a plan are for, has no kernels of floats beside int8, and so have others few.
+    hybrid = float_sums and not report.plans_arena and (target is None or target.on_cpu)
+    for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection, float_sums, hybrid).items():
+        changed = recipe.integer | recipe.hybrid | recipe.carried.keys()
         for op in graph.ops:
-            if op in recipe.integer or op in recipe.carried or (op.results and op.result in recipe.states):
+            if op in changed or (op.results and op.result in recipe.states):
                 wide = any(value in recipe.wide for value in op.results) and op in recipe.integer
                 report.quantize(op, "", "int16" if wide else kernels.activations.name)
             elif op in recipe.why:
                 report.quantize(op, "", "float32", why=recipe.why[op])
         _warn(report, recipe, quantize)
         _warn_of_missing(report, recipe, calibration)
-        if recipe.integer or recipe.carried or recipe.inputs:
+        if recipe.integer or recipe.hybrid or recipe.carried or recipe.inputs:
             rewrite(graph, recipe, calibration.moments, calibration.means)
 
 

@@ -149,7 +149,7 @@ def test_weights_that_are_rounded_are_counted() -> None:
 def _passed(text: str) -> Context:
     module, report = module_of(text)
     options = {"quantize": "int8", "calibration": Calibration(), "selection": Selection(), "io_types": "float"}
-    context = Context(module, report, options)
+    context = Context(module, report, {**options, "target": None})
     PassManager(context).run((PASSES["read-fake-quant"], PASSES["to-integers"]))
     return context
 

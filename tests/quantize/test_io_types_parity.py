@@ -26,7 +26,7 @@ def test_files_run(mode: str, kind: str, resolver: OpResolverType) -> None:
     module = built(lambda tfl, x: tfl.leaky_relu(x, alpha=0.3), (types.FLOAT32, x.shape))
     calibration = Calibration([{"x0": x}])
     calibrate(module, Report(), calibration)
-    to_integers(module, Report(), calibration, mode, Selection(), "float")
+    to_integers(module, Report(), calibration, mode, Selection(), "float", None)
     set_io_types(module, kind)
     interpreter = Interpreter(model_content=to_bytes(module), experimental_op_resolver_type=resolver)
     interpreter.allocate_tensors()

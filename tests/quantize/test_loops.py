@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fuseconv.fuse.registry import Registry
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.loops import gates, join_ranges, join_steps, loops, wide_values
 from fuseconv.tfl.integer import INT8
@@ -81,6 +82,7 @@ main {{
 {_MORE}
 {_SUMS}
 """
+_MICRO = Registry().target("micro")
 _ADDS_UP = "its rounding errors would add up over the steps of a loop"
 _RANGES = {"x": (-1, 1), "y": (-1, 1), "c": (-1, 1), "f": (0, 1), "k": (-1, 1), "l": (-1, 1)}
 
@@ -99,7 +101,8 @@ def test_sums_over_steps_are_floats_with_the_gates_around_them() -> None:
   %m: int8[n,2]<{_step(3 / 255)}:-1> = tfl.FULLY_CONNECTED(%q, int8[2,2]<{of_weights},{of_weights}@0> \
 [[63, 126], [126, 63]])
   %d: float32[n,2] = tfl.DEQUANTIZE(%m)
-  %f: float32[n,2] = tfl.LOGISTIC(%d)"""), quantize="int8", calibration=measured(**_RANGES, m=(-1.5, 1.5)))
+  %f: float32[n,2] = tfl.LOGISTIC(%d)"""), quantize="int8", target=_MICRO,
+        calibration=measured(**_RANGES, m=(-1.5, 1.5)))  # fmt: skip
     assert {item.op: item.why for item in context.report.quantized} == {
         "FULLY_CONNECTED": "", "WHILE": "what it hands to its bodies is float",
         **dict.fromkeys(("LOGISTIC", "MUL", "ADD"), _ADDS_UP),

@@ -85,11 +85,25 @@ def test_recurrent_layers() -> None:
 
 
 def test_loops() -> None:
+    """Products around what they carry are hybrid, and what is between is float: no number is converted there."""
     x = keras.Input((6, 5))
     model = keras.Model(x, layers.Bidirectional(layers.GRU(7))(x))
-    converted = _check(model, atol=0.04, rnn="loop")
-    gates = {"SUB", "MUL", "ADD", "LOGISTIC", "SPLIT", "TANH"}
-    assert set(_floats(converted)) == {*gates, "FILL", "CONCATENATION"} and "WHILE" in converted.ops
+    for rnn in ("loop", "unroll"):
+        converted = _check(model, atol=0.02, rnn=rnn)
+        assert not {"QUANTIZE", "DEQUANTIZE"} & {*converted.ops} and ("WHILE" in converted.ops) == (rnn == "loop")
+        assert {item.type for item in converted.report.quantized if item.op == "FULLY_CONNECTED"} == {"int8"}
+
+
+def test_steps_that_no_sum_carries() -> None:
+    """A step of a SimpleRNN multiplies what the step before has made of its product. Behind a convolution in integers,
+    with a GRU that resets in front of its product behind it."""
+    x = keras.Input((8, 5))
+    y = layers.SimpleRNN(6, return_sequences=True)(layers.Conv1D(4, 3, activation="relu")(x))
+    model = keras.Model(x, layers.Dense(3)(layers.GRU(5, reset_after=False)(y)))
+    for rnn in ("loop", "unroll"):
+        converted = _check(model, atol=0.06, rnn=rnn)
+        counts = Counter(op for op in converted.ops if op in ("QUANTIZE", "DEQUANTIZE"))
+        assert counts == {"QUANTIZE": 2, "DEQUANTIZE": 2}
 
 
 def test_loops_of_integers_alone() -> None:

@@ -69,7 +69,7 @@ def test_kernel(case: cases.Case, mode: str, resolver: OpResolverType) -> None:
     plain = _run(to_bytes(module), feed, resolver)
     calibration, report = Calibration([feed]), Report()
     calibrate(module, report, calibration)
-    to_integers(module, report, calibration, mode, Selection(), "float")
+    to_integers(module, report, calibration, mode, Selection(), "float", None)
     assert {item.op for item in report.quantized if not item.why} >= {case.kind.upper()}, report.quantized
     for expected, actual in zip(plain, _run(to_bytes(module), feed, resolver), strict=True):
         moved = [array for array in case.inputs if array.dtype == np.float32] if moves else []
@@ -91,7 +91,7 @@ def test_rows_of_a_constant_table() -> None:
     feed = {"x0": np.array([5, 0, 2], np.int32)}
     calibration = Calibration([feed])
     calibrate(module, Report(), calibration)
-    to_integers(module, Report(), calibration, "int8", Selection(), "float")
+    to_integers(module, Report(), calibration, "int8", Selection(), "float", None)
     assert [op.type for op in module.signatures[0].graph.ops] == ["EMBEDDING_LOOKUP", "ABS", "DEQUANTIZE"]
     (rows,) = _run(to_bytes(module), feed, OpResolverType.AUTO)
     np.testing.assert_allclose(rows, np.abs(table[feed["x0"]]), atol=0.02 * float(np.ptp(table)))
