@@ -16,6 +16,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize import MEASURED
 from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.selection import Selection
 from fuseconv.tfl.builder import Builder
@@ -63,7 +64,9 @@ def _balance(graph: Graph, selection: Selection, quantize: str) -> bool:
         weights = {} if selection.refusal(op) else _input_weights(op)
         # No kernel of floats is taken for an LSTM whose numbers integers lose.
         least = 1 if op.type == LSTM and quantize == "int8" else _LEAST_ELEMENTS
-        factors = _factors(op, [*weights.values()]) if _count(weights.values()) >= least else None
+        # Where samples tell ranges, what is computed of other size beside inputs stays float.
+        joins = quantize not in MEASURED
+        factors = _factors(op, [*weights.values()], joins) if _count(weights.values()) >= least else None
         if factors is not None:
             op.set_operand(0, Builder(out, op.name, op.sources).mul(op.operands[0], factors))
             for index, value in weights.items():
@@ -87,14 +90,18 @@ def _input_weights(op: Op) -> dict[int, Value]:
     return found if are_floats and not any(value.quantization for value in found.values()) else {}
 
 
-def _factors(op: Op, weights: Sequence[Value]) -> np.ndarray | None:
+def _factors(op: Op, weights: Sequence[Value], joins: bool) -> np.ndarray | None:
     """Return a power of two for each input of a product with weights, in the shape of the last dimensions of its data;
-    None if inputs come alike, or are none of the model's."""
+    None if inputs come alike, or are none of the model's.
+
+    joins: whether inputs may be joined with what the model computes. Each such part has one power, for its own weights
+    may differ for other reasons."""
     data, inputs = op.operands[0], (weights[0].shape or (1,))[-1]
     if data is None or data.shape is None or not isinstance(inputs, int) or inputs == 1:
         return None
     shape = _last_dimensions(data.shape, inputs)
-    if shape is None or not _comes_in(data):
+    parts = [] if shape is None else _parts(data, inputs) if joins else [(slice(0, inputs), _comes_in(data))]
+    if shape is None or not any(given for _, given in parts):
         return None
     arrays = [_array(value) for value in weights]
     squares = [np.square(array, dtype=np.float64).reshape(-1, inputs).sum(axis=0) for array in arrays]
@@ -102,10 +109,30 @@ def _factors(op: Op, weights: Sequence[Value]) -> np.ndarray | None:
     if not np.isfinite(norms).all() or not norms.any():
         return None
     bits = np.log2(np.maximum(norms, norms.max() * 2.0**-_MOST_BITS))
-    told = bits[norms > norms.max() * 2.0**-_MOST_BITS]
-    if told.std() < _LEAST_SPREAD or any(map(_lie_on_grids, arrays)):
+    tells = norms > norms.max() * 2.0**-_MOST_BITS
+    for part, given in parts:
+        if not given and tells[part].any():
+            bits[part] = bits[part][tells[part]].mean()
+            tells[part.start + 1 : part.stop] = False
+    if bits[tells].std() < _LEAST_SPREAD or any(map(_lie_on_grids, arrays)):
         return None
     return np.exp2(np.rint(bits - bits.max())).astype(np.float32).reshape(shape)
+
+
+def _parts(data: Value, inputs: int) -> list[tuple[slice, bool]]:
+    """Return what a tensor is made of along its last dimension, each with whether it is of inputs of the model."""
+    joined = data.op if data.op is not None and data.op.kind == "tfl.CONCATENATION" else None
+    whole = [(slice(0, inputs), _comes_in(data))]
+    if joined is None or data.shape is None or joined.attrs["axis"] % len(data.shape) != len(data.shape) - 1:
+        return whole
+    parts: list[tuple[slice, bool]] = []
+    for value in joined.operands:
+        size = value.shape[-1] if value is not None and value.shape else None
+        if value is None or not isinstance(size, int):
+            return whole
+        start = parts[-1][0].stop if parts else 0
+        parts.append((slice(start, start + size), _comes_in(value)))
+    return parts if parts[-1][0].stop == inputs else whole
 
 
 def _lie_on_grids(array: np.ndarray) -> bool:

@@ -133,6 +133,48 @@ def test_what_a_product_reads_of_several_dimensions() -> None:
     """)
 
 
+_JOINED = """
+main {
+  input %x: float32[n,2]
+  input %h: float32[n,2]
+  %t: float32[n,2] = tfl.TANH(%h)
+  %c: float32[n,4] = tfl.CONCATENATION(%x, %t) {'axis': AXIS}
+  %y: float32[n,2] = tfl.FULLY_CONNECTED(%c, float32[2,4] [1.1, 150, 2, 4, -0.9, 100, 3, 5], float32[2] [1, 2])
+  return %y
+}
+"""
+
+
+@pytest.mark.usefixtures("_small_constants_count")
+@pytest.mark.parametrize("axis", ["-1", "1"])
+def test_what_is_joined_with_inputs_has_one_power(axis: str) -> None:
+    before = _JOINED.replace("AXIS", axis)
+    factors = "float32[4] [0.0078125, 1, 0.03125, 0.03125]"
+    after = before.replace("  %y", f"  %m: float32[n,4] = tfl.MUL(%c, {factors})\n  %y")
+    for old, new in (
+        ("CONNECTED(%c", "CONNECTED(%m"),
+        ("[1.1, 150, 2, 4, -0.9, 100, 3, 5]", "[140.8, 150, 64, 128, -115.2, 100, 96, 160]"),
+    ):
+        after = after.replace(old, new)
+    check_pass("balance-inputs", before, after, quantize="dynamic")
+    # Ranges tell which of these are to stay float.
+    check_pass("balance-inputs", before, quantize="int8")
+
+
+@pytest.mark.usefixtures("_small_constants_count")
+def test_what_the_model_computes_alone_stays() -> None:
+    check_pass("balance-inputs", _JOINED.replace("AXIS", "1").replace("(%x, %t)", "(%t, %t)"), quantize="dynamic")
+    check_pass("balance-inputs", """
+    main {
+      input %x: float32[1,4]
+      %t: float32[1,4] = tfl.TANH(%x)
+      %c: float32[2,4] = tfl.CONCATENATION(%x, %t) {'axis': 0}
+      %y: float32[2,1] = tfl.FULLY_CONNECTED(%c, float32[1,4] [1.1, 150, 3, 9], _)
+      return %y
+    }
+    """, quantize="dynamic")
+
+
 def _bidirectional(x: str, forward: str, backward: str, auxiliary: str = "_", balanced: str = "") -> str:
     rest = "float32[2,2] [1, 2, 3, 4], float32[2] [1, 2]"
     return f"""

@@ -39,6 +39,29 @@ def test_features_in_units_of_their_own(mode: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["dynamic", "int8", "int16x8"])
+def test_features_beside_an_embedding(mode: str) -> None:
+    """Quantized together as they come, errors of `dynamic` are 0.6 of the range."""
+    rng = np.random.default_rng(0)
+    table = rng.uniform(-1, 1, (20, 8)).astype(np.float32)
+    weights = rng.standard_normal((32, 48)).astype(np.float32)
+    weights[:24] /= SPREAD[:, None]
+
+    def model(x: tf.Tensor, token: tf.Tensor) -> tf.Tensor:
+        return tf.nn.relu(tf.concat([x, tf.gather(table, token)], 1) @ weights)
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        if dtype == np.int32:
+            return rng.integers(0, 20, shape).astype(dtype)
+        return (SPREAD * np.clip(rng.standard_normal(shape), -2, 2)).astype(dtype)
+
+    specs = tf.TensorSpec((None, 24)), tf.TensorSpec((None,), tf.int32)
+    samples = [{"x0": draw(rng, (4, 24), np.dtype(np.float32)), "x1": draw(rng, (4,), np.dtype(np.int32))}
+               for _ in range(100)]  # fmt: skip
+    data = None if mode == "dynamic" else samples
+    check(model, *specs, quantize=mode, calibration_data=data, inputs=draw, atol=0.03, static=False)
+
+
+@pytest.mark.parametrize("mode", ["dynamic", "int8", "int16x8"])
 @pytest.mark.parametrize("kind", ["Flatten", "LSTM", "GRU", "masked LSTM"])
 def test_features_of_steps(mode: str, kind: str) -> None:
     """Flattened, the units of what a product reads come again and again. Quantized as they come, errors are 0.5."""
