@@ -20,8 +20,8 @@ from fuseconv.quantize.loops import Carried, carried_scales, gates, join_ranges,
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
 from fuseconv.quantize.recurrent_products import (
     between_floats,
-    collecting_ops,
     is_product,
+    moves_of_floats,
     products_for,
     recurrent_products,
 )
@@ -152,7 +152,7 @@ def _leave_sums_float(module: Module, recipes: Mapping[Graph, Recipe], ranges: R
         floats |= between - products
         fed, moved = products_for(floats, module, integer - products, moves)
         products |= fed
-        moved |= collecting_ops(module, integer - products - floats, moves)
+        moved |= moves_of_floats(module, integer - products - floats, moves)
     for recipe in recipes.values():
         recipe.hybrid = recipe.integer & products
         recipe.why.update(dict.fromkeys(recipe.integer & floats, _ADDS_UP))

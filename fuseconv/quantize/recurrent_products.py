@@ -85,19 +85,25 @@ def _hands_on(op: Op, moves: _Predicate) -> bool:
 
 
 def products_for(
-    floats: Set[Op], module: Module, integer: Set[Op], moves: _Predicate
+    gates: Set[Op], module: Module, integer: Set[Op], moves: _Predicate
 ) -> tuple[set[Op], set[Op]]:  # fmt: skip
-    """Return the products that only these ops of floats read, as those of the inputs of all steps at once, and the ops
-    that move numbers between them."""
-    readers = _Readers(module, floats, moves)
+    """Return the products that gates of floats read, and no op of integers, as those of the inputs of all steps at
+    once, and the ops that move numbers between them."""
+    readers = _Readers(module, _float_ops(module, integer - gates, moves), moves)
     found: set[Op] = set()
     moved: set[Op] = set()
     for op in (op for graph in module.graphs() for op in graph.ops if is_product(op) and op in integer):
-        between: set[Op] = set()
-        if op.result.uses and readers.are_floats(op.result, between):
+        met: set[Op] = set()
+        if readers.are_floats(op.result, met) and not met.isdisjoint(gates):
             found.add(op)
-            moved |= between
+            moved |= set(filter(moves, met))
     return found, moved
+
+
+def _float_ops(module: Module, integer: Set[Op], moves: _Predicate) -> set[Op]:
+    """Return the ops that compute on floats, and what returns floats from the model."""
+    ops = {op for graph in module.graphs() for op in graph.ops if op.type not in CONTROL_FLOW and not moves(op)}
+    return (ops - integer) | {signature.graph.terminator for signature in module.signatures}
 
 
 def between_floats(graph: Graph, floats: Set[Op], integer: Set[Op], moves: _Predicate) -> set[Op]:
@@ -116,37 +122,37 @@ def between_floats(graph: Graph, floats: Set[Op], integer: Set[Op], moves: _Pred
     return {op for op in found - floats if not moves(op)}
 
 
-def collecting_ops(module: Module, integer: Set[Op], moves: _Predicate) -> set[Op]:
-    """Return the ops by which loops collect what steps of floats make, for ops of floats: DYNAMIC_UPDATE_SLICE. With
-    integers, each step would be rounded once more."""
-    floats = {
-        op for graph in module.graphs() for op in graph.ops
-        if op not in integer and not moves(op) and op.type not in CONTROL_FLOW
-    } | {signature.graph.terminator for signature in module.signatures}  # fmt: skip
-    readers = _Readers(module, floats, moves)
+def moves_of_floats(module: Module, integer: Set[Op], moves: _Predicate) -> set[Op]:
+    """Return the ops by which loops take in what floats make for the floats of each step, and collect what these make
+    for floats: GATHER and DYNAMIC_UPDATE_SLICE. With integers, each would be rounded once more."""
+    readers = _Readers(module, _float_ops(module, integer, moves), moves)
+    inputs = {value for signature in module.signatures for value in signature.graph.inputs}
     found: set[Op] = set()
     for op, condition, body in loops(module):
         for index, (given, made) in enumerate(zip(body.inputs, body.outputs)):
-            inside: set[Op] = set()
-            behind: set[Op] = set()
-            if made is given or made.dtype is not types.FLOAT32 or condition.inputs[index].uses:
+            if given.dtype is not types.FLOAT32 or condition.inputs[index].uses:
                 continue
-            if not _is_moved(made, given, integer, moves, inside) or not inside.issuperset(given.uses):
+            first, last = (op.operands[index], given) if made is given else (made, op.results[index])
+            origins = inputs if made is given else {given}
+            assert first is not None
+            making: set[Op] = set()
+            met: set[Op] = set()
+            if not _is_moved(first, origins, integer, moves, making) or not readers.are_floats(last, met):
                 continue
-            if readers.are_floats(op.results[index], behind):
-                found |= inside | behind
+            if not op.results[index].uses if made is given else making.issuperset(given.uses):
+                found |= making | set(filter(moves, met))
     return found
 
 
-def _is_moved(value: Value, given: Value, integer: Set[Op], moves: _Predicate, between: set[Op]) -> bool:
-    """Return whether what is given and floats alone are moved to make a tensor: `between` gets the ops that do it."""
+def _is_moved(value: Value, origins: Set[Value], integer: Set[Op], moves: _Predicate, between: set[Op]) -> bool:
+    """Return whether origins and floats alone are moved to make a tensor: `between` gets the ops that do it."""
     op = value.op
     if op is None or value.dtype is not types.FLOAT32:
-        return value is given or value.is_const or value.dtype is not types.FLOAT32
-    if not moves(op):
-        return op not in integer
+        return value in origins or value.is_const or value.dtype is not types.FLOAT32
+    if op in between or not moves(op):
+        return op in between or op not in integer
     between.add(op)
-    return all(_is_moved(each, given, integer, moves, between) for each in op.operands if each is not None)
+    return all(_is_moved(each, origins, integer, moves, between) for each in op.operands if each is not None)
 
 
 class _Readers:
@@ -159,15 +165,18 @@ class _Readers:
             given for _, body in self.parts.values() for given, made in zip(body.inputs, body.outputs) if given is made
         }  # fmt: skip
 
-    def are_floats(self, value: Value, between: set[Op]) -> bool:
-        """Return whether ops of floats alone read a tensor, behind such as move numbers: `between` gets these."""
+    def are_floats(self, value: Value, met: set[Op]) -> bool:
+        """Return whether ops of floats alone read a tensor, behind such as move numbers: `met` gets both."""
         for reader in value.uses:
-            if reader in self.floats or (value in self.kept and reader.kind == "ir.return"):
+            if reader in met or (value in self.kept and reader.kind == "ir.return"):
                 continue
-            following = reader.results if self.moves(reader) else self._kept_as(value, reader)
+            if reader in self.floats:
+                met.add(reader)
+                continue
             if self.moves(reader):
-                between.add(reader)
-            if following is None or not all(self.are_floats(each, between) for each in following):
+                met.add(reader)
+            following = reader.results if self.moves(reader) else self._kept_as(value, reader)
+            if following is None or not all(self.are_floats(each, met) for each in following):
                 return False
         return True
 

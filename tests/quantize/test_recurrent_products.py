@@ -6,7 +6,7 @@ import pytest
 
 from fuseconv.ir.graph import Module
 from fuseconv.quantize.recipe import Recipe, choose_recipes
-from fuseconv.quantize.recurrent_products import between_floats, collecting_ops
+from fuseconv.quantize.recurrent_products import between_floats, moves_of_floats
 from fuseconv.quantize.selection import Selection
 from fuseconv.tfl.integer import INT8
 from tests.check_pass import check_pass
@@ -42,7 +42,7 @@ step {{
   return %j, %f, %t
 }}
 """.replace("\\\n", "")
-_RANGES = dict.fromkeys("xphqyfgrsat", (-1.0, 1.0))
+_RANGES = dict.fromkeys("xphqyfgrsatz", (-1.0, 1.0))
 
 
 def _recipes(text: str, hybrid: bool = True) -> tuple[Module, list[Recipe]]:
@@ -67,12 +67,13 @@ def test_products_that_others_read_are_of_integers() -> None:
     assert not {op for recipe in _recipes(_STEPS, hybrid=False)[1] for op in recipe.hybrid}
     for before, after in (
         ("return %y", "%z: float32[3,n,2] = tfl.ABS(%q)\n  return %y, %z"),
-        ("return %y", "return %y, %p"),
+        ("return %y", "%z: float32[3,n,2] = tfl.ABS(%p)\n  return %y, %z"),
         ("%m: bool[]", "%z: float32[3,n,2] = tfl.ABS(%f)\n  %m: bool[]"),
         ("return %j, %f, %t", "%z: float32[3,n,2] = tfl.ABS(%f)\n  return %j, %z, %t"),
     ):
         text = _STEPS.replace(before, after)
         assert text != _STEPS and _hybrid(text) == {"s"}, after
+    assert _hybrid(_STEPS.replace("return %y", "return %y, %p")) == {"p", "s"}
     # What a step hands on is no product of what it is given.
     assert not _hybrid(_STEPS.replace("tfl.FULLY_CONNECTED(%g", "tfl.FULLY_CONNECTED(%r"))
 
@@ -169,4 +170,45 @@ def test_what_loops_collect_of_floats_for_floats(before: str, after: str, found:
     text = _COLLECTS.replace("\\\n", "").replace(before, after) if before else _COLLECTS.replace("\\\n", "")
     module, _ = module_of(text)
     integer = {op for graph in module.graphs() for op in graph.ops if op.type != "TANH"}
-    assert {op.result.name for op in collecting_ops(module, integer, INT8.moves)} == found
+    assert {op.result.name for op in moves_of_floats(module, integer, INT8.moves)} == found
+
+
+_TAKES = """
+main {
+  input %x: float32[2,3]
+  input %h: float32[2]
+  %s: float32[3,2] = tfl.TRANSPOSE(%x, int32[2] [1, 0])
+  %k: int32[]; %q: float32[3,2]; %y: float32[2] = tfl.WHILE(int32[] 0, %s, %h) \
+{'cond_subgraph_index': @more, 'body_subgraph_index': @step}
+  return %y
+}
+more {
+  input %i: int32[]
+  input %f: float32[3,2]
+  input %g: float32[2]
+  %m: bool[] = tfl.LESS(%i, int32[] 3)
+  return %m
+}
+step {
+  input %i: int32[]
+  input %f: float32[3,2]
+  input %g: float32[2]
+  %j: int32[] = tfl.ADD(%i, int32[] 1)
+  %r: float32[2] = tfl.GATHER(%f, %i) {'axis': 0}
+  %t: float32[2] = tfl.TANH(%r)
+  return %j, %f, %t
+}
+""".replace("\\\n", "")
+
+
+@pytest.mark.parametrize(("before", "after", "found"), [
+    ("", "", {"s", "r"}),
+    ("%s: float32[3,2]", "%a: float32[2,3] = tfl.ABS(%x)\n  %s: float32[3,2]", {"s", "r"}),
+    ("tfl.TRANSPOSE(%x", "tfl.CONV_2D(%x", set()),
+    ("tfl.TANH(%r)", "tfl.ABS(%r)", set()),
+    ("return %y", "%z: float32[3,2] = tfl.ABS(%q)\n  return %y, %z", set()),
+])  # fmt: skip
+def test_what_loops_take_in_of_floats_for_floats(before: str, after: str, found: set[str]) -> None:
+    module, _ = module_of(_TAKES.replace(before, after) if before else _TAKES)
+    integer = {op for graph in module.graphs() for op in graph.ops if op.type != "TANH"}
+    assert {op.result.name for op in moves_of_floats(module, integer, INT8.moves)} == found
