@@ -20,11 +20,19 @@ def round_to_integers(array: np.ndarray, scales: np.ndarray, largest: int, outpu
     """Return the integers that `array / scales` rounds to, within [-largest, largest], as floats.
 
     outputs: the axis of output channels, whose errors cancel; None to round each number to the nearest."""
-    exact = np.divide(array, np.asarray(scales, np.float32), dtype=np.float32)
-    stored = np.rint(exact)
-    if outputs is not None:
-        _cancel(exact, stored, None, outputs)
-    return np.clip(stored, -largest, largest, out=stored)
+    scales = np.asarray(scales, np.float32)
+    if outputs is None:
+        stored = np.rint(np.divide(array, scales, dtype=np.float32))
+        return np.clip(stored, -largest, largest, out=stored)
+    steps = np.moveaxis(np.broadcast_to(scales, array.shape), outputs, 0)
+
+    def rounded(block: np.ndarray, channels: slice) -> np.ndarray:
+        exact = np.divide(block, steps[channels], dtype=np.float32).reshape(len(block), -1)
+        stored = np.rint(exact)
+        _cancel(exact, stored, None)
+        return np.clip(stored, -largest, largest, out=stored)
+
+    return _by_channels(array, outputs, rounded, np.float32)
 
 
 def round_to_halves(array: np.ndarray, outputs: int | None) -> np.ndarray:
@@ -33,11 +41,30 @@ def round_to_halves(array: np.ndarray, outputs: int | None) -> np.ndarray:
     outputs: the axis of output channels, whose errors cancel; None to round each number to the nearest."""
     if outputs is None:
         return array.astype(np.float16)
-    steps = _steps_of_halves(array)
-    stored = np.rint(array / steps) * steps
-    _cancel(array, stored, _steps_of_halves, outputs)
-    largest = float(np.finfo(np.float16).max)
-    return np.clip(stored, -largest, largest, out=stored).astype(np.float16)
+    end = float(np.finfo(np.float16).max)
+
+    def rounded(block: np.ndarray, channels: slice) -> np.ndarray:
+        exact = block.reshape(len(block), -1)
+        steps = _steps_of_halves(exact)
+        stored = np.rint(exact / steps) * steps
+        _cancel(exact, stored, _steps_of_halves(stored))
+        return np.clip(stored, -end, end, out=stored)
+
+    return _by_channels(array, outputs, rounded, np.float16)
+
+
+def _by_channels(
+    array: np.ndarray, outputs: int, rounded: Callable[[np.ndarray, slice], np.ndarray], dtype: type[np.generic]
+) -> np.ndarray:
+    """Return what an array is rounded to, some channels at a time, each [channels, ...] and as it lies in memory."""
+    moved = np.moveaxis(array, outputs, 0)
+    made = np.empty_like(moved, dtype)
+    step = max(1, _BLOCK // max(array.size // max(len(moved), 1), 1))
+    for start in range(0, len(moved), step):
+        channels = slice(start, start + step)
+        block = np.ascontiguousarray(moved[channels])
+        made[channels] = rounded(block, channels).reshape(block.shape)
+    return np.moveaxis(made, 0, outputs)
 
 
 def _steps_of_halves(numbers: np.ndarray) -> np.ndarray:
@@ -49,26 +76,11 @@ def _steps_of_halves(numbers: np.ndarray) -> np.ndarray:
     return exponents.view(np.float32)
 
 
-def _cancel(
-    exact: np.ndarray, stored: np.ndarray, steps: Callable[[np.ndarray], np.ndarray] | None, outputs: int
-) -> None:
-    """Move elements of `stored` by a step, so that the sums over each channel are those of `exact`. steps: None where
-    all are 1."""
-    channels = exact.shape[outputs]
-    count = exact.size // max(channels, 1)
-    if count < 2:
+def _cancel(exact: np.ndarray, stored: np.ndarray, steps: np.ndarray | None) -> None:
+    """Move elements of `stored` by a step, so that the sums over each channel are those of `exact`, both [channels,
+    count]. steps: those between numbers that can be stored; None where all are 1."""
+    if exact.shape[1] < 2:
         return
-    exact, moved = (np.moveaxis(each, outputs, 0) for each in (exact, stored))
-    rows = max(1, _BLOCK // count)
-    for start in range(0, channels, rows):
-        part = moved[start : start + rows]
-        block = np.ascontiguousarray(part.reshape(len(part), count))
-        _cancel_rows(exact[start : start + rows].reshape(block.shape), block, steps and steps(block))
-        moved[start : start + rows] = block.reshape(part.shape)
-
-
-def _cancel_rows(exact: np.ndarray, stored: np.ndarray, steps: np.ndarray | None) -> None:
-    """Do so for rows [channels, count], with the steps between numbers that can be stored."""
     nearness = exact - stored
     totals = nearness.sum(axis=1, dtype=np.float64)
     # How far towards the next step an element lies on the side that lessens the sum: at most 0.5.
@@ -97,12 +109,13 @@ def _nearest(nearness: np.ndarray, moves: np.ndarray | None) -> tuple[np.ndarray
         least = np.maximum(0.5 - shares, 0.0).astype(np.float32)
         places = np.flatnonzero(nearness > least[:, None])
         rows = places // count
-        lacking = (np.bincount(rows, minlength=len(nearness)) < wanted) & (least > 0)
+        counts = np.bincount(rows, minlength=len(nearness))
+        lacking = (counts < wanted) & (least > 0)
         if not lacking.any():
             break
         shares[lacking] *= 2
     order = np.argsort(rows - nearness.reshape(-1)[places].astype(np.float64))
     places = places[order]
-    ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    ranks = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
     near = ranks < most
     return places[near], rows[near], ranks[near]
