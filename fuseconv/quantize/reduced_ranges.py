@@ -1,6 +1,6 @@
 """A file of floats that computes the ranges of its own tensors: behind each a REDUCE_MIN and a REDUCE_MAX, and a SUM,
-which tells of NaN; of what products with weights read, a MEAN of each channel instead, which also tells what errors of
-weights amount to.
+which tells of NaN, where no op makes NaN of it; of what products with weights read, a MEAN of each channel instead,
+which also tells what errors of weights amount to.
 
 XNNPACK takes these together with what they read, and no tensor outlives its last reader. A sample takes a third of the
 time that it takes LiteRT's own kernels."""
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Signature, Value, detach
 from fuseconv.ir.rewriter import Speculative
 from fuseconv.quantize.affine import Range
@@ -21,6 +22,10 @@ from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import LAYOUT_CHANGES
 from fuseconv.write.flatbuffer_export import to_named_bytes
 
+# Each number that they read is a part of their results: NaN makes NaN.
+_SPREAD_NAN = frozenset({
+    "ADD", "BATCH_MATMUL", "FULLY_CONNECTED", "MEAN", "MUL", "SQUARED_DIFFERENCE", "SUB", "SUM",
+})  # fmt: skip
 _SIGNS = np.array([1, -1], np.float32)
 
 
@@ -34,8 +39,9 @@ class ReducedRanges:
         from ai_edge_litert.interpreter import Interpreter
 
         self.interpreter = Interpreter(model_content=data)
-        places = {detail["name"]: detail["index"] for detail in self.interpreter.get_tensor_details()}
         self.added = added
+        ends = (*self.interpreter.get_input_details(), *self.interpreter.get_output_details())
+        places = {detail["name"]: detail["index"] for detail in ends}
         self.inputs = {name: places[tensors[value]] for name, value in names.items()}
         self.numbers = places[tensors[added.numbers]]
         self.averages = None if added.means is None else places[tensors[added.means]]
@@ -129,21 +135,41 @@ def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
     values = [value for value in made if value not in alike]
     ranks = [value.rank or 0 for value in (*graph.inputs, *made)]
     axes = [tfl.const(np.arange(rank, dtype=np.int32)) for rank in range(max(ranks) + 1)]
+
+    def reduced(kind: str, value: Value, rank: int, shape: Shape = ()) -> Value:
+        # There are some for each tensor. Their types need not be looked up.
+        return tfl.typed_op(kind, [value, axes[rank]], [(types.FLOAT32, shape)], {})[0]
+
     ends: list[Value] = []
     for value in values:
-        of = axes[value.rank or 0]
-        ends += [tfl.reduce_min(value, of), tfl.reduce_max(value, of)] if value.rank else [value, value]
-    averages = {value: tfl.mean(value, axes[(value.rank or 0) - 1]) for value in read_by_products(graph)}
+        rank = value.rank or 0
+        ends += [reduced(kind, value, rank) if rank else value for kind in ("REDUCE_MIN", "REDUCE_MAX")]
+    averages = {
+        value: reduced("MEAN", value, (value.rank or 0) - 1, (value.shape or ())[-1:])
+        for value in read_by_products(graph)
+    }  # fmt: skip
     parts = [*averages.values()]
     means = tfl.concatenation(*parts, axis=0) if len(parts) > 1 else next(iter(parts), None)
-    # XNNPACK's REDUCE_MIN and REDUCE_MAX leave NaN out. A SUM does not, nor does the MEAN of what has one.
-    summed = [value for value in values if value.rank and value not in averages]
-    numbers = [*ends, *(tfl.sum(value, axes[value.rank or 0]) for value in summed)]
+    # XNNPACK's REDUCE_MIN and REDUCE_MAX leave NaN out. A SUM does not, nor does the MEAN of what has one, nor do sums
+    # and products of the model.
+    summed = [value for value in values if value.rank and value not in averages and not _shows_nan(value)]
+    numbers = [*ends, *(reduced("SUM", value, value.rank or 0) for value in summed)]
     return _Added(values, alike, tfl.pack(*numbers, axis=0, values_count=len(numbers)), [*averages], means)
 
 
 def _is_measured(value: Value) -> bool:
     return value.dtype is types.FLOAT32 and 0 not in (value.shape or ())
+
+
+def _shows_nan(value: Value) -> bool:
+    """Return whether another tensor that is measured holds NaN if a value does: one that an op makes of all of it."""
+    for op in value.uses:
+        activation = op.attrs.get("fused_activation_function", "NONE")
+        if op.type in _SPREAD_NAN and activation == "NONE" and _is_measured(op.result):
+            return True
+        if op.type in LAYOUT_CHANGES and _shows_nan(op.result):
+            return True
+    return False
 
 
 def _unchanged(value: Value) -> Value | None:

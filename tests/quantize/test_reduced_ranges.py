@@ -44,6 +44,17 @@ def test_ranges_of_results() -> None:
 @pytest.mark.parametrize("read", [
     "%z: float32[n,100] = tfl.ABS(%y)", "%z: int32[n] = tfl.ARG_MAX(%y, int32[] 1) {'output_type': 'INT32'}",
     f"%z: float32[n,1] = tfl.FULLY_CONNECTED(%y, float32[1,100] {[1] * 100}, _)",
+    # What these make of NaN is NaN, which is looked for there.
+    "%z: float32[n,n] = tfl.FULLY_CONNECTED(%x, %y, _)", "%z: float32[n,n] = tfl.FULLY_CONNECTED(%y, %x, _)",
+    "%z: float32[n,n] = tfl.BATCH_MATMUL(%x, %y) {'adj_y': True}",
+    "%z: float32[n,n] = tfl.BATCH_MATMUL(%y, %x) {'adj_y': True}",
+    "%z: float32[n,100] = tfl.ADD(%y, float32[] 3.0)", "%z: float32[n,100] = tfl.SUB(float32[] 3.0, %y)",
+    "%z: float32[n,100] = tfl.MUL(%y, float32[] 0.0)", "%z: float32[n,100] = tfl.SQUARED_DIFFERENCE(%x, %y)",
+    "%z: float32[n] = tfl.MEAN(%y, int32[1] [1])", "%z: float32[100] = tfl.SUM(%y, int32[1] [0])",
+    "%t: float32[100,n] = tfl.TRANSPOSE(%y, int32[2] [1, 0])\n%z: float32[100,n] = tfl.ADD(%t, float32[] 3.0)",
+    # These may hide it.
+    "%z: float32[n,100] = tfl.ADD(%y, float32[] 3.0) {'fused_activation_function': 'RELU'}",
+    "%z: float32[n,100] = tfl.MAXIMUM(%y, float32[] 3.0)", "%z: float32[n,100] = tfl.RELU6(%y)",
 ])  # fmt: skip
 @pytest.mark.parametrize("place", [0, 1, 98, 99])
 def test_nan_among_many_numbers(place: int, read: str) -> None:
@@ -61,6 +72,21 @@ def test_nan_among_many_numbers(place: int, read: str) -> None:
     x[0, place] = -1
     before = reduced.ranges()
     assert not reduced.run({"i0": x}) and reduced.ranges() == before
+
+
+def test_nan_is_looked_for_where_it_ends() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,2]
+      %a: float32[n,2] = tfl.ADD(%x, float32[] 3.0)
+      %b: float32[n,2] = tfl.MUL(%a, %x)
+      %c: float32[n,2] = tfl.RELU(%b)
+      return %a, %c
+    }
+    """)
+    reduced = ReducedRanges.of(module)
+    # The two ends of each tensor, and the sums of b, which RELU reads, and of c.
+    assert reduced is not None and reduced.added.numbers.shape == (2 * 3 + 2,)
 
 
 @pytest.mark.parametrize("text", [
