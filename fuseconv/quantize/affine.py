@@ -122,7 +122,7 @@ def parameters(values: Range, dtype: DType = types.INT8) -> Quantization:
     if largest - least < 255 * _LEAST_SCALE:
         least, largest = -1.0, 1.0
     scale = float(np.float32((largest - least) / 255))
-    return Quantization((scale,), (int(np.clip(np.rint(-128 - least / scale), -128, 127)),))
+    return Quantization((scale,), (min(max(round(-128 - least / scale), -128), 127),))
 
 
 def step_of(values: Range, dtype: DType = types.INT8) -> float:
