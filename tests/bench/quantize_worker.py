@@ -47,8 +47,9 @@ def convert(side: str, name: str, model: Path, mode: str, out: Path) -> dict[str
         converter = lambda data: _ours(model, mode, data, rnn)  # noqa: E731
         _ours(TINY, "float", [], rnn)
         # TFLiteConverter imports its calibration with itself.
-        for module in pkgutil.iter_modules(["fuseconv/quantize"], "fuseconv.quantize."):
-            importlib.import_module(module.name)
+        found = pkgutil.iter_modules(["fuseconv/quantize"], "fuseconv.quantize.")
+        for module in ("ai_edge_litert.interpreter", *(each.name for each in found)):
+            importlib.import_module(module)
     start = time.process_time()
     data = converter(few)
     seconds = time.process_time() - start
