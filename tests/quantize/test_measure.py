@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,28 @@ def test_rare_extremes_are_left_out(method: str, largest: float) -> None:
     check_pass("calibrate", _TEXT, calibration=calibration)
     found = {value.name: each.largest for value, each in calibration.ranges.items()}
     assert found["x"] == pytest.approx(largest, abs=0.3) == found["y"]
+
+
+@pytest.mark.parametrize("method", ["minmax", "mse"])
+@pytest.mark.parametrize("measuring", [True, False])
+def test_no_tensors_are_kept(method: str, measuring: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not measuring:
+        monkeypatch.setattr(module, "_measuring", lambda: None)
+    traced: dict[int, int] = {}
+    size = 1 << 14
+
+    def note(count: int) -> None:
+        traced[count] = tracemalloc.get_traced_memory()[0]
+
+    samples = ({"i0": np.full((1, size), number, np.float32)} for number in range(60))
+    calibration = Calibration(samples, method, progress=note)
+    tracemalloc.start()
+    try:
+        check_pass("calibrate", _TEXT.replace("2]", f"{size}]"), calibration=calibration)
+    finally:
+        tracemalloc.stop()
+    # The first samples are, for verification.
+    assert traced[60] - traced[20] < 4 * size
 
 
 @pytest.mark.parametrize("method", ["minmax", "mse"])
