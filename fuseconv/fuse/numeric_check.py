@@ -1,10 +1,11 @@
 """Numeric comparison of what a fusion builds with what it replaces, its reference: the body of a composite, or the ops
-that a pattern matches. Both run in the TFLite runtime on the same random operands.
+that a pattern matches. Both run on the same random operands.
 
-Each is lowered as if there were no fusion, and written as a small model. Operands that are constant in the model keep
-their values, the others are drawn at several scales (a clip shows on large numbers, a guard against division by zero on
-small ones), one invoke after the other in one interpreter, so that state that leaks from one to the next shows as well.
-All runs in a child process: what is run is the model's, and a model may be anybody's.
+First in numpy, in this process, if they are small enough (interpreter.py): where they agree, that is all. Else in the
+TFLite runtime: each is lowered as if there were no fusion, and written as a small model. Operands that are constant in
+the model keep their values, the others are drawn at several scales (a clip shows on large numbers, a guard against
+division by zero on small ones), one invoke after the other in one interpreter, so that state that leaks from one to the
+next shows as well. What is run is the model's, and a model may be anybody's: the runtime runs in a child process.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from fuseconv.errors import FuseconvError, UnsupportedError
 from fuseconv.fuse import sampling
+from fuseconv.fuse.interpreter import Declined, Interpreter
 from fuseconv.fuse.isolation import ChildEnded, Failed, Sandbox
 from fuseconv.fuse.match import Refused
 from fuseconv.fuse.output_difference import Difference, NeverComparable, Unverifiable
@@ -184,6 +186,9 @@ class NumericCheck:
         specs = [(value.name, value.dtype, value.shape) for value in _inputs(pair.reference)]
         if sum(_elements(value) for value in _inputs(pair.reference)) > _MAX_DRAWN:
             raise NeverComparable("its operands are too large to be drawn at random")
+        agreed = self._agreed_here(pair, specs, name)
+        if agreed is not None:
+            return agreed
         fused_file, reference_file = self._file(pair.fused, "the fused op"), self._file(pair.reference, name)
         if not _depends_on_inputs(pair.reference.signatures[0].graph):
             raise NeverComparable(f"{name} is a placeholder, its results are constant")
@@ -213,8 +218,29 @@ class NumericCheck:
                 raise
             return self._run(scales, runners, partial(draw, [False] * len(data)))
 
+    def _agreed_here(self, pair: Pair, specs: list, name: str) -> Difference | None:
+        """Run both models of a pair in this process, and return how they differ if it is by rounding alone.
+
+        Else the runtime has the last word, as for what does not run here, and in the mode `always`."""
+        plain = all(dtype.numpy == np.float32 for _, dtype, _ in specs)
+        if self.mode != "auto" or pair.draw is not None or not plain:
+            return None
+
+        def draw(rng: np.random.Generator, scale: float) -> list[np.ndarray]:
+            return [sampling.draw(rng, dtype.numpy, shape, scale, True) for _, dtype, shape in specs]
+
+        try:
+            both = Interpreter(pair.fused, "the fused op"), Interpreter(pair.reference, name)
+            difference = self._run(_SCALES, both, draw)
+        except (Declined, Unverifiable):
+            return None
+        return None if difference.why else difference
+
     def _run(
-        self, scales: tuple[float, ...], runners: tuple[_Runner, _Runner], draw: Callable[..., list]
+        self,
+        scales: tuple[float, ...],
+        runners: tuple[_Runner | Interpreter, _Runner | Interpreter],
+        draw: Callable[..., list],
     ) -> Difference:
         """Run the fused op and its reference on the drawn inputs."""
         fused, reference = runners

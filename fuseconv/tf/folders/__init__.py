@@ -9,6 +9,7 @@ import numpy as np
 
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.graph import Op
+from fuseconv.ir.op_function import OpFunction
 from fuseconv.tf.folders.registry import TABLE, Declined
 
 for _name in ("array", "diagonals", "elementwise", "fake_quant", "linalg", "nn", "reduction", "slicing", "strings"):
@@ -29,10 +30,16 @@ def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     return results
 
 
+def kernel_of(op: Op) -> OpFunction | None:
+    """Return the kernel that serves a TF op with its attributes; None if there is none."""
+    function = TABLE.get(op.type) or TABLE.offered(op.type) if op.dialect == "tf" else None
+    return None if function is None or function.unhandled(op) else function
+
+
 def apply(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     """Return as `evaluate`, for arrays of any element type: object arrays of ints and Syms too."""
-    function = TABLE.get(op.type) or TABLE.offered(op.type) if op.dialect == "tf" else None
-    if function is None or function.unhandled(op):
+    function = kernel_of(op)
+    if function is None:
         return None
     try:
         with np.errstate(all="ignore"):
