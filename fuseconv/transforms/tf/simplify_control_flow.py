@@ -38,6 +38,7 @@ def simplify_control_flow(module: Module, report: Report) -> None:
         elif (side := possible_side(op, module)) is not None:
             return _inline_side(op, side, "the other side makes what its readers cannot take", out, module, report)
         else:
+            _choose_by_negated(op)
             reduce_branch_results(op, out, module)
             _prune_branches(op, module)
         return None
@@ -50,6 +51,17 @@ def simplify_control_flow(module: Module, report: Report) -> None:
     # Constants go into functions from where these are run; what these do not read, they need not be given.
     for graph in (*graphs, *reversed(graphs)):
         rewrite_ops(graph, _RUNNERS, rewrite)
+
+
+def _choose_by_negated(op: Op) -> None:
+    """Let a branch go by what its condition negates: If(LogicalNot(b), f, g) -> If(b, g, f).
+
+    One that is no scalar holds unless it is empty, negated or not."""
+    condition = op.operands[0]
+    negation = None if condition is None or condition.rank != 0 else condition.op
+    if negation is not None and negation.kind == "tf.LogicalNot":
+        op.set_operand(0, negation.operands[0])
+        op.attrs |= {"then_branch": op.attrs["else_branch"], "else_branch": op.attrs["then_branch"]}
 
 
 def has_known_branch(module: Module) -> bool:

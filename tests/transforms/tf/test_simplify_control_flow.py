@@ -90,3 +90,33 @@ def test_a_case_compares_an_index_as_it_was_before_it_was_clamped() -> None:
     for bound, test in ((1, "tf.Less(%i, int32[] 1)"), (2, "tf.Equal(%held, int32[] 0)")):
         after = _case(held.format(bound), f"%y: bool[*] = {test}", f"%z: float32[2] = tf.If(%y, %x) {branches}")
         check_pass("simplify-control-flow", _case(held.format(bound), f"{case} {sides}"), after)
+
+
+_SIDES = """
+    neg {
+      input %x: float32[2]
+      %y: float32[2] = tf.Neg(%x)
+      return %y
+    }
+    exp {
+      input %x: float32[2]
+      %y: float32[2] = tf.Exp(%x)
+      return %y
+    }
+    """
+
+
+def test_a_branch_goes_by_what_its_condition_negates() -> None:
+    before = """
+    main {
+      input %b: bool[]
+      input %x: float32[2]
+      %not: bool[] = tf.LogicalNot(%b)
+      %y: float32[2] = tf.StatelessIf(%not, %x) {'then_branch': @neg, 'else_branch': @exp}
+      return %y
+    }
+    """
+    after = before.replace("If(%not", "If(%b").replace("@neg, 'else_branch': @exp", "@exp, 'else_branch': @neg")
+    check_pass("simplify-control-flow", before + _SIDES, after + _SIDES)
+    # A condition of any rank may be a vector, which holds unless it is empty.
+    check_pass("simplify-control-flow", before.replace("bool[]", "bool[*]") + _SIDES)

@@ -218,3 +218,17 @@ class _Trained(tf.Module):
 
 def test_what_is_written_in_training_only_is_frozen() -> None:
     assert check_parity(_Trained(), tf.TensorSpec([None, 3])).ops == ["ADD"]
+
+
+@pytest.mark.parametrize("vector", [False, True])
+def test_a_negated_condition(vector: bool) -> None:
+    def model(x):
+        above = x[:1] > 0 if vector else x[0] > 0
+        return tf.raw_ops.If(
+            cond=tf.logical_not(above), input=[x], Tout=[tf.float32],
+            then_branch=tf.function(lambda y: tf.sin(y)).get_concrete_function(tf.TensorSpec([None], tf.float32)),
+            else_branch=tf.function(lambda y: tf.cos(y)).get_concrete_function(tf.TensorSpec([None], tf.float32)),
+        )[0]  # fmt: skip
+
+    converted = check_parity(model, tf.TensorSpec([None]))
+    assert ("LOGICAL_NOT" in converted.ops) is vector
