@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value
-from fuseconv.ir.rewriter import has_kind
+from fuseconv.ir.rewriter import ops_of_kinds
 from fuseconv.load.graph_validation import DAMAGED
 
 _KIND = "tf.XlaCallModule"
@@ -19,12 +19,15 @@ def import_call_modules(module: Module) -> None:
     """Let each XlaCallModule call the functions of its module, which join those of the IR.
 
     Raises InputError for a module that is damaged, or is called with other operands than it takes."""
+    calls: dict[Op, Graph] = {}
     for graph in list(module.graphs()):
-        if not has_kind(graph, (_KIND,)):
-            continue
-        for op in graph.ops:
-            if op.kind == _KIND:
-                _import(op, module)
+        for op in ops_of_kinds(graph, (_KIND,)):
+            _import(op, module)
+            calls[op] = graph
+    if calls:
+        from fuseconv.load.stablehlo.equal_sizes import equate_sizes  # few models hold a module
+
+        equate_sizes(calls, module)
 
 
 def _import(op: Op, module: Module) -> None:
