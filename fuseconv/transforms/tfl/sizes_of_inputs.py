@@ -25,8 +25,11 @@ def sizes_of_inputs(module: Module) -> None:
 
 
 def read_off_inputs(graph: Graph) -> None:
-    """Let elements of shapes be those of an input's shape, or the first shape's. Equal ones are left to merge."""
-    data = [value for value in graph.inputs if not value.dtype.is_handle]
+    """Let elements of shapes be those of an input's shape, or the first shape's. Equal ones are left to merge.
+
+    The shape of a vector is a vector of its size, which no slice need take: SHAPE(f(x))[0:1] -> SHAPE(lengths)."""
+    # The last one that has a size counts.
+    data = sorted([value for value in graph.inputs if not value.dtype.is_handle], key=lambda value: value.rank == 1)
     places: dict[Dim, tuple[Value, int]] = {
         dim: (value, axis) for value in data for axis, dim in enumerate(value.shape or ()) if isinstance(dim, Sym)
     }
@@ -43,7 +46,8 @@ def read_off_inputs(graph: Graph) -> None:
             dims = tfl.op("SHAPE", (value,), shape.attrs)[0]
             index = [np.array([number], np.int32) for number in (axis, axis + 1, 1)]
             masks = {} if op.result.rank else {"shrink_axis_mask": 1}
-            replace_uses(op.result, tfl.strided_slice(dims, *index, **masks))
+            whole = value.rank == 1 and op.result.rank == 1
+            replace_uses(op.result, dims if whole else tfl.strided_slice(dims, *index, **masks))
     if made:
         graph.ops = [part for op in graph.ops for part in (*made.get(op, ()), op)]
 

@@ -66,3 +66,24 @@ def test_a_size_that_no_input_has_is_read_off_the_first_tensor() -> None:
       return %k, %l, %b, %t
     }
     """, first=("canonicalize", "lower"))
+
+
+def test_a_vector_of_the_size_is_the_shape_of_a_vector() -> None:
+    check_pass("sizes-of-inputs", """
+    main {
+      input %x: float32[n]
+      input %y: float32[n,3]
+      %b: int32[2] = tf.Shape(%y)
+      %n: int32[1] = tf.StridedSlice(%b, int32[1] [0], int32[1] [1], int32[1] [1])
+      return %n
+    }
+    """, """
+    main {
+      input %x: float32[n]
+      input %y: float32[n,3]
+      %b: int32[2] = tfl.SHAPE(%y)
+      %n: int32[1] = tfl.SHAPE(%x)
+      %gone: int32[1] = tfl.STRIDED_SLICE(%b, int32[1] [0], int32[1] [1], int32[1] [1])
+      return %n
+    }
+    """, first=("canonicalize", "lower"))
