@@ -73,11 +73,11 @@ class Interpreter:
         try:
             with np.errstate(all="ignore"):
                 return self._run(self._module.signatures[0].graph, arrays, 0)
-        except (folders.Declined, TypeError, *ILL_FITTING) as error:  # of operands that do not fit together
-            raise Declined from error
+        except (folders.Declined, AttributeError, TypeError, *ILL_FITTING) as error:
+            raise Declined from error  # operands do not fit together: a list stands for a tensor, say
 
     def _run(self, graph: Graph, arrays: Sequence[_Item], depth: int) -> list[_Item]:
-        if depth > _DEEPEST:
+        if depth > _DEEPEST or len(arrays) != len(graph.inputs):
             raise Declined
         if graph not in self._plans:
             self._plans[graph] = self._plan(graph)
@@ -152,8 +152,9 @@ class Interpreter:
         recurrent = recurrent_kernels.KERNELS.get(op.kind)
         if recurrent is not None:
             self._spend(0, _recurrent_numbers(operands))
+            held = [item if value and value.variable else _held(item) for value, item in zip(op.operands, operands)]
             try:
-                return recurrent(*operands, **op.attrs)
+                return recurrent(*held, **op.attrs)
             except recurrent_kernels.Unserved:
                 raise Declined from None
         kernel = KERNELS.get(op.type)
@@ -199,6 +200,14 @@ def _multiplied(op: Op, operands: Sequence[np.ndarray]) -> float:
     x, y = operands
     columns = y.shape[0 if op.attrs.get("transpose_b") else 1]
     return x.size * columns / _PRODUCTS_PER_NUMBER + x.size + y.size + max(x.shape) * columns
+
+
+def _held(array: _Item) -> _Item:
+    """Return an array that nothing can be written to."""
+    if array is not None:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _recurrent_numbers(operands: Sequence[_Item]) -> float:

@@ -64,6 +64,19 @@ def test_lists_run():
     np.testing.assert_array_equal(stacked, X[[1, 1]])
 
 
+def test_a_list_is_no_tensor():
+    with pytest.raises(Declined):
+        run("""
+    main {
+      input %x: float32[2,3]
+      %rows: variant[2,3] = tf.TensorListFromTensor(%x, int32[1] [3])
+      %same: variant[2,3] = tf.ZerosLike(%rows)
+      %y: float32[2,3] = tf.TensorListStack(%same, int32[1] [3])
+      return %y
+    }
+    """)
+
+
 def one_op(op: str, shape: str = "2,3") -> str:
     return f"main {{\n input %x: float32[2,3]\n %y: float32[{shape}] = {op}\n return %y\n}}"
 
@@ -140,3 +153,19 @@ def test_a_state_that_outlives_a_run_is_declined():
     with pytest.raises(Declined):
         run("main {\n input %x: float32[2,3]\n variable %s: float32[2,3] {'variable': True}\n"
             " %y: float32[2,3] = tfl.ADD(%x, %s)\n return %y\n}")  # fmt: skip
+
+
+def test_constants_are_no_states():
+    weights = ", ".join(["float32[1,3] [[1.0, 1.0, 1.0]]", "float32[1,1] [[1.0]]", "float32[1] [1.0]"])
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[2,1,3]
+      %y: float32[2,1,1] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, {weights}, float32[2,1] [[0.0], [0.0]]) \
+{{'fused_activation_function': 'TANH'}}
+      return %y
+    }}
+    """)
+    state = module.signatures[0].graph.ops[0].operands[-1]
+    with pytest.raises(Declined):
+        Interpreter(module, "it")([X.reshape(2, 1, 3)])
+    assert not state.data.any()
