@@ -416,6 +416,43 @@ def _linear_algebra() -> None:
     case("threefry", lambda k: jax.random.uniform(k, (3,)), np.array([5, 7], np.uint32))
 
 
+def _factorizations() -> None:
+    case("reflections_dynamic", lambda a: jnp.linalg.qr(a, mode="raw"), "b,6,5")
+    case("reflections_none", lambda a: jnp.linalg.qr(a, mode="raw"), np.array([[2, 3], [0, 1], [0, 4]], np.float32))
+    tiny = np.array([[3, 1], [4, 2]], np.float32) * np.array([1e-30, 1e30], np.float32)
+    case("reflections_tiny", lambda a: jnp.linalg.qr(a)[0], tiny)
+    case("orthogonal_tall", jnp.linalg.qr, "2,5,3")
+    case("orthogonal_wide", jnp.linalg.qr, "3,7")
+    case("orthogonal_complete", lambda a: jnp.linalg.qr(a, mode="complete"), "6,5")
+    case("orthogonal_unknown_dynamic", jnp.linalg.qr, "t,t")
+    case("factors_many_dynamic", jax.scipy.linalg.lu_factor, "b,18,18")
+    case("factors_unknown_dynamic", lambda a, b: jnp.linalg.solve(a + 3 * jnp.eye(a.shape[0]), b), "t,t", "t,2")
+    half = np.random.default_rng(4).normal(size=(9, 7)).astype(np.float32)
+    case("orthogonal_in_loop", lambda a: lax.fori_loop(0, 3, lambda i, q: jnp.linalg.qr(a @ q)[0], jnp.eye(7)[:, :5]),
+         half.T @ half)  # fmt: skip
+
+
+def _spectrum(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return what makes a function of symmetric matrices out of one of numbers."""
+
+    def apply(a: Any) -> Any:
+        values, vectors = jnp.linalg.eigh(a)
+        return (vectors * function(values)[..., None, :]) @ jnp.swapaxes(vectors, -1, -2)
+
+    return apply
+
+
+def _lapack() -> None:
+    case("eigenvalues", jnp.linalg.eigvalsh, "2,4,4")
+    case("eigenvalues_upper", lambda a: jnp.linalg.eigvalsh(a, UPLO="U", symmetrize_input=False), "5,5")
+    case("function_dynamic", _spectrum(jnp.exp), "b,3,3")
+    case("singular_values", lambda a: jnp.linalg.svd(a, compute_uv=False), "2,3,5")
+    case("pseudoinverse_dynamic", jnp.linalg.pinv, "b,5,3")
+    case("nearest_rotation", lambda a: jnp.matmul(*jnp.linalg.svd(a, full_matrices=False)[::2]), "4,4")
+    case("least_squares", lambda a, b: jnp.linalg.lstsq(a, b)[0], "6,3", "6,2")
+    case("tridiagonal", lambda a, d, b: lax.linalg.tridiagonal_solve(a, d + 5, a[::-1], b), "5", "5", "5,2")
+
+
 def export_case(one: Case) -> tuple[bytes, dict[str, np.ndarray]]:
     """Return the module of a case, and its inputs and outputs by name."""
     rng = np.random.default_rng(17)
@@ -448,7 +485,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 _GROUPS = (
     _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _window_gradients,
-    _random, _platforms, _devices, _loops, _linear_algebra,
+    _random, _platforms, _devices, _loops, _linear_algebra, _factorizations, _lapack,
 )  # fmt: skip
 
 

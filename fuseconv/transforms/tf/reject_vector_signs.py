@@ -1,4 +1,4 @@
-"""Decompositions of matrices whose vectors' signs a result depends on, which no algorithm but TensorFlow's knows.
+"""Decompositions of matrices whose vectors' signs a result depends on, which no other algorithm than the model's knows.
 
 Of u and v of a singular value decomposition, column k of both may change its sign, of eigenvectors that of v alone. An
 element of what is made of them has the sign of column k of matrix b as a factor, where b and k are its places along
@@ -29,7 +29,7 @@ _DECOMPOSITIONS = frozenset({"tf.Svd", "tf.SelfAdjointEigV2"})
 _DIAGONALS = frozenset({"tf.MatrixDiag", "tf.MatrixDiagV2", "tf.MatrixDiagV3"})
 _NONE: Signed = frozenset()
 SEEN_SIGNS = Rejection(
-    "vectors of matrices are defined up to their signs, of which TensorFlow's algorithm chooses some; only the values, "
+    "vectors of matrices are defined up to their signs, of which each algorithm chooses some; only the values, "
     "and products in which the signs cancel (v * f(s) @ u'), are composed"
 )
 

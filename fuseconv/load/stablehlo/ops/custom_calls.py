@@ -9,13 +9,13 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
-from fuseconv.load.stablehlo.ops.linear_algebra import Triangle, root, solved, triangular_factors
+from fuseconv.load.stablehlo.ops import lapack
 from fuseconv.load.stablehlo.ops.reductions import counts
 from fuseconv.load.stablehlo.ops.registry import imports, takes
 from fuseconv.load.stablehlo.ops.sorting import hold_top
 from fuseconv.load.stablehlo.ops.windows import dynamic_windows
 from fuseconv.load.stablehlo.scalar_function import sort_keys
-from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, static_shape, tensor_type, text
+from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type, text
 
 # Calls that hand their operand on: where XLA places it says nothing of its value.
 _FORWARDED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
@@ -26,11 +26,7 @@ _FUNCTIONS = {
     "mhlo.atanh": "Atanh", "mhlo.cosh": "Cosh", "mhlo.erf": "Erf", "mhlo.sinh": "Sinh", "mhlo.tan": "Tan",
 }  # fmt: skip
 # Calls whose first result is of the type of this operand.
-OF_OPERAND = {
-    **dict.fromkeys((*_FORWARDED, *_FUNCTIONS), 0),
-    **dict.fromkeys(("lapack_dgetrf_ffi", "lapack_dpotrf_ffi", "lapack_sgetrf_ffi", "lapack_spotrf_ffi"), 0),
-    **dict.fromkeys(("lapack_dtrsm_ffi", "lapack_strsm_ffi"), 1),
-}
+OF_OPERAND = {**dict.fromkeys((*_FORWARDED, *_FUNCTIONS), 0), **lapack.OF_OPERAND}
 _CONFIG = "mhlo.backend_config"
 _SHAPE_OPERANDS = "indices_of_shape_operands"
 _DYNAMIC_WINDOWS = "stablehlo.dynamic_reduce_window"
@@ -69,24 +65,6 @@ def _shapes_apart(op: Operation, operands: Sequence[Value]) -> tuple[Sequence[Va
     return operands[:first], operands[first:]
 
 
-def _root(tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], x: Value) -> list[Value]:
-    """LAPACK's potrf -> Cholesky. What it says of success is 0: where there is no root, the result is no number."""
-    made = root(tf, x, tensor_type(op.operands[0]).rank, _letter(config, "uplo", "LU"))
-    return [made, _success(tf, op, shapes)]
-
-
-def _factored(tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], x: Value) -> list[Value]:
-    """LAPACK's getrf -> the factors of matrices, and which rows it exchanged, counted from 1."""
-    made, pivots = triangular_factors(tf, x, tensor_type(op.operands[0]))
-    return [made, pivots, _success(tf, op, shapes)]
-
-
-def _success(tf: Scope, op: Operation, shapes: Sequence[Value]) -> Value:
-    """Return 0 for each matrix, which says that LAPACK went to its end: the last result."""
-    shape = shapes[-1] if shapes else tf.ints(static_shape(op.results[-1]))
-    return tf.add("Fill", [shape, tf.const(0)], {}, types.INT32)
-
-
 def _nearly_top(
     tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], x: Value, places: Value, *_: Value
 ) -> list[Value]:
@@ -105,26 +83,4 @@ def _nearly_top(
     return [tf.Neg(values) if least else values, indices]
 
 
-def _solved(
-    tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], a: Value, b: Value
-) -> list[Value]:
-    """LAPACK's trsm -> MatrixTriangularSolve."""
-    how = Triangle(
-        _letter(config, "side", "LR"), _letter(config, "uplo", "LU"), not _letter(config, "trans_x", "NTC"),
-        _letter(config, "diag", "UN"),
-    )  # fmt: skip
-    return [solved(tf, a, b, tensor_type(op.operands[0]).rank, how)]
-
-
-def _letter(config: dict[str, Any], key: str, letters: str) -> bool:
-    """Return whether an option is the first of the letters that it may be."""
-    code = config.get(key)
-    refuse_unless(isinstance(code, int) and chr(code & 127) in letters, f"its option {key} is {code}")
-    return code == ord(letters[0])
-
-
-_CONFIGURED: dict[str, Callable[..., list[Value]]] = {
-    "ApproxTopK": _nearly_top,
-    "lapack_dgetrf_ffi": _factored, "lapack_dpotrf_ffi": _root, "lapack_dtrsm_ffi": _solved,
-    "lapack_sgetrf_ffi": _factored, "lapack_spotrf_ffi": _root, "lapack_strsm_ffi": _solved,
-}  # fmt: skip
+_CONFIGURED: dict[str, Callable[..., list[Value]]] = {"ApproxTopK": _nearly_top, **lapack.FUNCTIONS}

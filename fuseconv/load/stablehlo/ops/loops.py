@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Value
 from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, refuse_unless, symbolic, tensor_type
+
+# Loops of so few steps are written out.
+_FEW = 4
 
 
 @imports("while")
@@ -27,6 +32,33 @@ def while_loop(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     carried = [*operands, *(tf.value(var) for var in captured)]
     made = tf.many("StatelessWhile", carried, attrs, carried)
     return made[: len(operands)]
+
+
+def repeat(
+    tf: Scope, count: int | Value, once: Callable[..., Sequence[Value]], carried: Sequence[Value],
+    shapes: Sequence[Shape],
+) -> list[Value]:  # fmt: skip
+    """Build a loop that runs `once` for 0, 1, ... up to `count`, which it gets before what is carried; shapes: of
+    that."""
+    if isinstance(count, int) and count <= _FEW:
+        for number in range(count):
+            carried = once(tf, tf.const(number), *carried)
+        return list(carried)
+    held = [tf.const(0), count if isinstance(count, Value) else tf.const(count), *carried]
+    scopes = []
+    for what in ("condition", "body"):
+        graph = Graph(tf.functions.unique(f"{tf.op.name}/{what}"))
+        for place, (value, shape) in enumerate(zip(held, [(), (), *shapes])):
+            graph.add_input(value.dtype, shape, f"{what}_{place}")
+        scopes.append(Scope(graph, tf.functions, tf))
+        scopes[-1].op = tf.op
+    cond, body = scopes
+    cond.graph.outputs = [cond.Less(*cond.graph.inputs[:2], dtype=types.BOOL)]
+    step, limit, *values = body.graph.inputs
+    made = once(body, step, *values)
+    body.graph.outputs = [body.AddV2(step, body.const(1)), limit, *made]
+    attrs = {"cond": tf.functions.add(cond.graph), "body": tf.functions.add(body.graph)}
+    return tf.many("StatelessWhile", held, attrs, held)[2:]
 
 
 @imports("if")
