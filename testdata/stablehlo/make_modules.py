@@ -58,6 +58,13 @@ def _elementwise() -> None:
         case(f"{name}_int", getattr(jnp, name), whole, other)
     case("divide_int", lax.div, whole, other)
     case("remainder_int", lax.rem, whole, other)
+    least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    ends, divisors = (np.array(a, np.int32) for a in ([least, most, 7, -7, 0, least], [-1, 0, 0, 0, 0, 3]))
+    for kind in (np.int32, np.int8, np.uint8, np.uint32):
+        case(f"divide_{np.dtype(kind)}_by_zero", lambda a, b: (lax.div(a, b), lax.rem(a, b)), ends.astype(kind),
+             divisors.astype(kind))  # fmt: skip
+    case("divide_by_minus_one", lambda a: (lax.div(a, np.int32(-1)), lax.rem(a, np.int32(-1))), ends)
+    case("greatest_common_divisor", jnp.gcd, whole, other)
     case("remainder", lax.rem, x, y)
     case("power", lambda a, b: jnp.power(jnp.abs(a) + 0.5, b), x, y)
     for name in ("abs", "sign", "floor", "ceil", "exp", "expm1", "sin", "cos", "tan", "tanh", "cbrt", "square"):
@@ -94,6 +101,7 @@ def _elementwise() -> None:
     for name in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
         case(name, getattr(lax, name), bits, by)
     case("shift_unsigned", lambda a: (a >> 3) ^ (a << 5), bits.view(np.uint32))
+    case("turned_bits", lambda a: ((a << 13) | (a >> 19)) ^ (a * 3 - 7), bits.astype(np.uint32))
     case("popcnt", lax.population_count, bits)
     case("count_leading_zeros", lax.clz, bits)
     case("bitcast", lambda a: lax.bitcast_convert_type(a, jnp.int32), x)
@@ -326,8 +334,11 @@ def _window_gradients() -> None:
     case("max_pool_ties", _pool_gradient(_pool("max", (3,), (2,))), np.array([1, 1, 1, 0, 2, 2, 2], np.float32), "3")
 
 
-def _bits(key: Any, shape: Any) -> Any:
-    return lax.rng_bit_generator(key, shape, dtype=jnp.uint32)
+_FRY = lax.RandomAlgorithm.RNG_THREE_FRY
+
+
+def _bits(key: Any, shape: Any, dtype: Any = jnp.uint32, algorithm: Any = lax.RandomAlgorithm.RNG_DEFAULT) -> Any:
+    return lax.rng_bit_generator(key, shape, dtype=dtype, algorithm=algorithm)
 
 
 def _drawn(draw: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -339,6 +350,13 @@ def _random() -> None:
     case("bits", lambda data: _bits(data, (3, 5)), key)
     case("bits_one", lambda data: _bits(data, ()), key)
     case("bits_begin_again", lambda data: _bits(data, (11,)), last)
+    case("bits_dynamic", lambda data, a: _bits(data, a.shape), key, "b,5")
+    for kind in (jnp.uint8, jnp.uint16):
+        case(f"bits_{kind.__name__}", lambda data, kind=kind: _bits(data, (7,), kind), key)
+    case("fry", lambda data: _bits(data, (3, 5), algorithm=_FRY), last)
+    case("fry_even", lambda data: _bits(data, (3, 4, 2), algorithm=_FRY), key)
+    case("fry_one", lambda data: _bits(data, (), algorithm=_FRY), key)
+    case("fry_uint8", lambda data: _bits(data, (5, 5), jnp.uint8, algorithm=_FRY), key)
     case("uniform", _drawn(jax.random.uniform), key)
     case("normal", _drawn(jax.random.normal), key)
     case("threefry_dynamic", lambda a: a + jax.random.uniform(jax.random.PRNGKey(3), a.shape), "b,4")

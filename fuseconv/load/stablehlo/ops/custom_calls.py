@@ -10,6 +10,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops import lapack
+from fuseconv.load.stablehlo.ops.random import dynamic_bits
 from fuseconv.load.stablehlo.ops.reductions import counts
 from fuseconv.load.stablehlo.ops.registry import imports, takes
 from fuseconv.load.stablehlo.ops.sorting import hold_top
@@ -30,6 +31,7 @@ OF_OPERAND = {**dict.fromkeys((*_FORWARDED, *_FUNCTIONS), 0), **lapack.OF_OPERAN
 _CONFIG = "mhlo.backend_config"
 _SHAPE_OPERANDS = "indices_of_shape_operands"
 _DYNAMIC_WINDOWS = "stablehlo.dynamic_reduce_window"
+_DYNAMIC_BITS = "stablehlo.dynamic_rng_bit_generator"
 
 
 @imports
@@ -44,6 +46,8 @@ def custom_call(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
         return [tf.add(_FUNCTIONS[target], operands, {}, operands[0].dtype)]
     if target == _DYNAMIC_WINDOWS:
         return [dynamic_windows(tf, op, tf.functions.region(text(op.attribute("called_computations")[0])), *operands)]
+    if target == _DYNAMIC_BITS and len(operands) == len(op.results) == 2:
+        return dynamic_bits(tf, op, *operands)
     known = _CONFIGURED.get(target)
     refuse_unless(known, f"it calls '{target}', a function of XLA's or of the program's own")
     config = op.attribute(_CONFIG) if op.has(_CONFIG) else None

@@ -10,7 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
-from fuseconv.load.stablehlo.ops.bits import as_bits, narrowed
+from fuseconv.load.stablehlo.ops.bits import as_bits, narrowed, narrowed_together
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type, text
 from fuseconv.load.stablehlo.spelled_out import spelled_function
@@ -34,6 +34,8 @@ _COMPARISONS = {
     "EQ": "Equal", "NE": "NotEqual", "GE": "GreaterEqual", "GT": "Greater", "LE": "LessEqual", "LT": "Less",
 }  # fmt: skip
 _SIGNLESS_COMPARISONS = {"EQ", "NE"}
+# What leads from the shape of a tensor to one of its sizes.
+_MOVES_SIZES = frozenset({"tf.BroadcastTo", "tf.Cast", "tf.Identity", "tf.Reshape", "tf.StridedSlice"})
 _UNSIGNED = {types.INT8: types.UINT8, types.INT16: types.UINT16, types.INT32: types.UINT32, types.INT64: types.UINT64}
 _SIGNED = {unsigned: signed for signed, unsigned in _UNSIGNED.items()}
 
@@ -46,9 +48,9 @@ def same(tf: Scope, op: Operation, *operands: Value) -> Value:
     if operands[0].dtype is types.BOOL:
         refuse_unless(op.name in _BOOLEAN, f"there is no {op.name} of booleans")
         return tf.add(_BOOLEAN[op.name], operands, {}, types.BOOL)
-    if op.name in _SIGNLESS and operands[0].dtype is types.UINT64:
-        made = tf.add(SAME[op.name], [narrowed(tf, x) for x in operands], {}, types.INT64)
-        return as_bits(tf, made, types.UINT64)
+    if op.name in _SIGNLESS:
+        signed = [narrowed(tf, x) for x in operands]
+        return as_bits(tf, tf.add(SAME[op.name], signed, {}, signed[0].dtype), operands[0].dtype)
     name = "ComplexAbs" if op.name == "abs" and operands[0].dtype.is_complex else SAME[op.name]
     return tf.add(name, operands, {}, tensor_type(op.results[0]).dtype)
 
@@ -73,20 +75,51 @@ def logic(tf: Scope, op: Operation, *operands: Value) -> Value:
     if len(operands) != (1 if op.name == "not" else 2):
         raise DamagedError(f"{op.name} has {len(operands)} operands")
     names = _LOGICAL if operands[0].dtype is types.BOOL else _BITWISE
-    made = [narrowed(tf, x) for x in operands]
+    made = narrowed_together(tf, *operands)
     return as_bits(tf, tf.add(names[op.name], made, {}, made[0].dtype), operands[0].dtype)
 
 
 @imports
 def divide(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
-    """x / y, toward zero of integers."""
-    return tf.TruncateDiv(x, y) if x.dtype.is_integer else tf.RealDiv(x, y)
+    """x / y, toward zero of integers. What StableHLO leaves open is as in XLA: x / 0 has all bits set, and the least
+    number / -1 is itself."""
+    if not x.dtype.is_integer:
+        return tf.RealDiv(x, y)
+    if _divides_all(y):
+        return tf.TruncateDiv(x, y)
+    zero, minus, divisor = _guarded(tf, y)
+    if minus is not None:
+        x = tf.SelectV2(minus, tf.Neg(x), x, dtype=x.dtype)
+    every_bit = tf.same(-1 if x.dtype.numpy.kind == "i" else np.iinfo(x.dtype.numpy).max, x)
+    return tf.SelectV2(zero, every_bit, tf.TruncateDiv(x, divisor), dtype=x.dtype)
 
 
 @imports
 def remainder(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
-    """What is left of a division toward zero."""
-    return tf.TruncateMod(x, y)
+    """What is left of a division toward zero: x where the divisor is 0."""
+    if not x.dtype.is_integer or _divides_all(y):
+        return tf.TruncateMod(x, y)
+    zero, _, divisor = _guarded(tf, y)
+    return tf.SelectV2(zero, x, tf.TruncateMod(x, divisor), dtype=x.dtype)
+
+
+def _divides_all(y: Value) -> bool:
+    """Return whether TFLite's kernels, which fail at 0 and trap at the least number / -1, divide all integers by y."""
+    if y.data is not None:
+        return bool(np.all((y.data != 0) & (y.data != -1)))
+    op = y.op
+    while op is not None and op.kind in _MOVES_SIZES and op.operands[0] is not None:
+        op = op.operands[0].op
+    return y.dtype is types.UINT64 or (op is not None and op.kind == "tf.Shape")
+
+
+def _guarded(tf: Scope, y: Value) -> tuple[Value, Value | None, Value]:
+    """Return where y is 0; where it is -1, if that may overflow; and y with 1 in these places."""
+    zero = tf.Equal(y, tf.same(0, y), dtype=types.BOOL)
+    if y.dtype not in (types.INT32, types.INT64):
+        return zero, None, tf.SelectV2(zero, tf.same(1, y), y, dtype=y.dtype)
+    minus = tf.Equal(y, tf.same(-1, y), dtype=types.BOOL)
+    return zero, minus, tf.SelectV2(tf.LogicalOr(zero, minus), tf.same(1, y), y, dtype=y.dtype)
 
 
 @imports
@@ -116,7 +149,7 @@ def select(tf: Scope, op: Operation, condition: Value, x: Value, y: Value) -> Va
     if spelled is not None:
         name, of = spelled
         return tf.add(name, [tf.value(of)], {}, x.dtype)
-    one, other = narrowed(tf, x), narrowed(tf, y)
+    one, other = narrowed_together(tf, x, y)
     return as_bits(tf, tf.SelectV2(condition, one, other, dtype=one.dtype), x.dtype)
 
 
@@ -134,6 +167,8 @@ def convert(tf: Scope, op: Operation, x: Value) -> Value:
         return tf.Identity(x)
     if x.dtype.is_complex and not made.is_complex:
         x = tf.Real(x, dtype=_part(x))
+    if {x.dtype, made} == {types.INT32, types.UINT32}:
+        return as_bits(tf, x, made)
     if made.is_integer and x.dtype is types.UINT64:
         x = narrowed(tf, x)  # the low bits are the same
     if made is types.UINT64 and x.dtype.is_integer:
@@ -207,8 +242,8 @@ def is_finite(tf: Scope, op: Operation, x: Value) -> Value:
 @imports
 def shift_left(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
     """x << bits, and 0 where there are no more than so many bits."""
-    if x.dtype is types.UINT64:
-        return _shifted_as_int64(tf, shift_left, op, x, bits)
+    if x.dtype in (types.UINT32, types.UINT64):
+        return _shifted_as_signed(tf, shift_left, op, x, bits)
     return tf.SelectV2(_in_range(tf, bits), tf.LeftShift(x, bits), tf.same(0, x), dtype=x.dtype)
 
 
@@ -217,7 +252,7 @@ def shift_right_logical(tf: Scope, op: Operation, x: Value, bits: Value) -> Valu
     """RightShift of the unsigned number of the same bits, and 0 where there are no more than so many; of int64 the
     RightShift that keeps the sign, whose bits are then taken away."""
     if x.dtype is types.UINT64:
-        return _shifted_as_int64(tf, shift_right_logical, op, x, bits)
+        return _shifted_as_signed(tf, shift_right_logical, op, x, bits)
     if x.dtype is types.INT64:
         by = tf.Minimum(tf.Maximum(bits, tf.same(0, bits)), tf.same(63, bits))
         left = tf.const(np.array([-1, *((1 << 64 - count) - 1 for count in range(1, 64))]), types.INT64)
@@ -280,9 +315,9 @@ def _part(x: Value) -> types.DType:
     return types.FLOAT64 if x.dtype is types.COMPLEX128 else types.FLOAT32
 
 
-def _shifted_as_int64(tf: Scope, shift: Callable[..., Value], op: Operation, x: Value, bits: Value) -> Value:
-    """Shift the int64 of the same bits. A distance beyond its range is negative there, and no more in range."""
-    return as_bits(tf, shift(tf, op, narrowed(tf, x), narrowed(tf, bits)), types.UINT64)
+def _shifted_as_signed(tf: Scope, shift: Callable[..., Value], op: Operation, x: Value, bits: Value) -> Value:
+    """Shift the signed number of the same bits. A distance beyond its range is negative there, and no more in range."""
+    return as_bits(tf, shift(tf, op, narrowed(tf, x), narrowed(tf, bits)), x.dtype)
 
 
 def _in_range(tf: Scope, bits: Value) -> Value:
