@@ -228,6 +228,18 @@ def _indexing() -> None:
     case("set_slice", lambda a, b: a.at[1:3, 2:].set(b), table, "2,2")
     case("min_along", lambda a, b, i: jax.vmap(lambda x, y, j: x.at[j].min(y))(a, b, i), table, "6",
          np.arange(6, dtype=np.int32) % 4)  # fmt: skip
+    places = np.array([2, 0, 2, 5, -1], np.int32)
+    case("add_slice", lambda a, b: a.at[:, 1:3].add(b), table, "6,2")
+    case("add_slice_dynamic", lambda a, b: a.at[:, 1:].add(b), "b,t", "b,t-1")
+    case("set_slice_dynamic", lambda a, b: a.at[:, :-1].set(b), "b,t,2", "b,t-1,2")
+    case("multiply_last_dynamic", lambda a: a.at[..., 0].multiply(3), "b,4")
+    case("multiply_slice_beyond", lambda a, b: lax.scatter_mul(
+        a, np.array([4], np.int32), b, lax.ScatterDimensionNumbers((0,), (), (0,)),
+        mode=lax.GatherScatterMode.FILL_OR_DROP), "6", "3")  # fmt: skip
+    case("multiply_rows_dynamic", lambda a, b, i: a.at[i].multiply(b), "b,4", "5,4", places)
+    case("multiply_many_dynamic", lambda a, b, i: a.at[:, i].multiply(b), "b,6", "b,5", places)
+    case("apply_rows", lambda a, i: a.at[i].apply(lambda v: v * v + 1), table, places)
+    case("apply_slice_dynamic", lambda a: a.at[:, 1:3].apply(jax.nn.gelu), "b,4")
     case("subtract_rows", lambda a, b, i: a.at[i].subtract(b), table, "3,4", np.array([5, 1, 5], np.int32))
     case("add_rows_dynamic", lambda a, b, i: a.at[i].add(b), "b,4", "3,4", np.array([2, 1, 7], np.int32))
     case("set_rows_of_rows_dynamic", lambda a, b, i: a.at[i, 1].set(b), "b,4,t", "2,t", np.array([2, 0], np.int32))

@@ -24,10 +24,13 @@ _FUNCTIONS = {
 _CHLO = "chlo."
 # Ops of a `map`'s body: what they make of scalars, they make of each element of tensors.
 _BY_ELEMENT = frozenset({
-    "abs", "add", "and", "compare", "constant", "convert", "cosine", "divide", "exponential", "exponential_minus_one",
-    "floor", "is_finite", "log", "log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or",
-    "power", "remainder", "rsqrt", "select", "sign", "sine", "sqrt", "subtract", "tanh", "xor",
+    "abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "constant", "convert", "cosine", "divide",
+    "exponential", "exponential_minus_one", "floor", "is_finite", "log", "log_plus_one", "logistic", "maximum",
+    "minimum", "multiply", "negate", "not", "or", "power", "remainder", "round_nearest_even", "rsqrt", "select", "sign",
+    "sine", "sqrt", "subtract", "tan", "tanh", "xor",
 })  # fmt: skip
+# What says which function is called.
+_CALLEES = {"call": "callee", "composite": "decomposition"}
 # Functions that call each other deeper than this are not taken for what is computed of elements.
 _MOST_CALLS = 8
 
@@ -56,8 +59,8 @@ def by_element(tf: Scope, body: Region, operands: Sequence[Value], depth: int = 
     for inner in body.ops[:-1]:
         budget.spend_results(1, tf.op.name)
         values = [tf.value(var) for var in inner.operands]
-        if inner.name == "call":
-            callee = tf.functions.module.functions.get(text(inner.attribute("callee")))
+        if inner.name in _CALLEES:
+            callee = tf.functions.module.functions.get(text(inner.attribute(_CALLEES[inner.name])))
             refuse_unless(callee is not None and depth < _MOST_CALLS, "it maps a function that is not there, or deep")
             made = by_element(tf, callee.regions[0], values, depth + 1)  # type: ignore[union-attr]
         else:

@@ -1,4 +1,4 @@
-"""Scatters -> TensorScatterUpdate, -Add, -Max or -Min of rows."""
+"""Scatters -> TensorScatterUpdate, -Add, -Max or -Min of rows, or an update of a slice."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import TypeAlias
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import fresh
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.attributes import TensorType
-from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.control import by_element
 from fuseconv.load.stablehlo.ops.indexing import Numbers, index_last, transposed, with_offsets, zeros_column
+from fuseconv.load.stablehlo.ops.loops import repeat
 from fuseconv.load.stablehlo.ops.reductions import reducers
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, refuse_unless, static_shape, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless, symbolic, tensor_type
 
 _NAMES = (
     "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims",
@@ -24,7 +27,7 @@ _NAMES = (
 )  # fmt: skip
 # What no op of TFLite scatters is compared with each row: so many elements at most.
 _MOST_COMPARED = 1 << 22
-_PRODUCT = "Prod"
+_PRODUCT, _BY_BODY = "Prod", "body"
 _SCATTERS = {
     "multiply": _PRODUCT, "add": "TensorScatterAdd", "maximum": "TensorScatterMax", "minimum": "TensorScatterMin",
 }  # fmt: skip
@@ -73,24 +76,51 @@ class _Layout:
 @imports
 def scatter(tf: Scope, op: Operation, *operands: Value) -> Value:
     """TensorScatterUpdate, -Add, -Max or -Min of rows; windows that do not lie within x go to a row of their own, which
-    is cut off at the end."""
+    is cut off at the end. A window alone is a slice of x that is updated."""
     refuse_unless(len(operands) == 3, "it scatters into several tensors at once")
     x, indices, updates = operands
-    kind = _kind(op)
     layout = _layout(op)
     start = tensor_type(op.operands[1])
-    if kind == _PRODUCT:
-        _refuse_large(op, layout)
+    kind = _kind(op)
+    if kind == _PRODUCT and not _compares(op, layout):
+        kind = _BY_BODY
     where = index_last(tf, indices, layout.numbers, start)
     if layout.partial:
         zeros = zeros_column(tf, where, len(layout.batch))
         where = tf.ConcatV2(where, *[zeros] * len(layout.partial), len(layout.batch))
+    if not layout.batch and (kind != _PRODUCT or not (updates.is_const or updates in tf.narrow)):
+        return _updated(tf, op.regions[0], x, where, updates, layout)
+    known = None not in [layout.sizes[axis] for axis in layout.numbers.index_map]
+    refuse_unless(known, "the size of the windows that it scatters is not known")
     whole = [_size(tf, x, layout, axis) for axis in layout.indexed]
     row = _rows_of(tf, where, layout, start, whole)
     updates = _ordered(tf, updates, layout)
     if not layout.batch and not layout.moving and not layout.rest:  # one number: no kernel takes a scalar
         row, updates = tf.ExpandDims(row, 0), tf.ExpandDims(updates, 0)
-    return _scattered(tf, kind, x, row, updates, layout, whole)
+    return _scattered(tf, kind, op, x, row, updates, layout, whole)
+
+
+def _updated(tf: Scope, body: Region, x: Value, where: Value, updates: Value, layout: _Layout) -> Value:
+    """Return XlaDynamicUpdateSlice(x, body(the slice of x at a place, updates)); x if the slice is not within it."""
+    indexed, every = layout.numbers.index_map, range(len(layout.shape))
+    slots = dict(zip(layout.kept, layout.numbers.window))
+    starts = where
+    if indexed != [*every]:  # behind the others is what stands for dimensions without an index: 0
+        places = [indexed.index(axis) if axis in indexed else len(indexed) for axis in every]
+        starts = tf.GatherV2(tf.ConcatV2(where, tf.const([0]), 0), places, 0)
+    sizes: list[Size] = []
+    last: list[Size] = []
+    for axis in every:
+        size = layout.sizes[axis]
+        whole, part = _size(tf, x, layout, axis), tf.size(updates, slots[axis]) if size is None else size
+        sizes.append(part if axis in indexed else -1)
+        last.append(_less(tf, whole, part) if axis in indexed else 0)
+    for axis in every:
+        updates = updates if axis in slots else tf.ExpandDims(updates, axis)
+    held = tf.Minimum(tf.Maximum(starts, tf.const([0] * len(every))), _vector(tf, last))
+    (joined,) = by_element(tf, body, [tf.Slice(x, held, _vector(tf, sizes)), updates])
+    inside = tf.All(tf.Equal(starts, held, dtype=types.BOOL), tf.const([0]))
+    return tf.SelectV2(inside, tf.XlaDynamicUpdateSlice(x, joined, held), x, dtype=x.dtype)
 
 
 def _kind(op: Operation) -> str:
@@ -102,8 +132,7 @@ def _kind(op: Operation) -> str:
     if made is not None and made.name == "subtract" and made.operands == body.arguments:
         return "TensorScatterSub"
     kinds = reducers(body, 1)
-    refuse_unless(kinds and kinds[0] in _SCATTERS, "what it joins elements with is no sum, product or extreme")
-    return _SCATTERS[kinds[0]]
+    return _SCATTERS.get(kinds[0], _BY_BODY) if kinds else _BY_BODY
 
 
 def scatter_numbers(op: Operation, x: TensorType, indices: TensorType) -> Numbers:
@@ -122,10 +151,7 @@ def _layout(op: Operation) -> _Layout:
     partial = [axis for axis in kept if sizes[axis] != kind.shape[axis] and axis not in numbers.index_map]
     numbers.index_map = [*numbers.index_map, *partial]
     batch = [axis for axis in range(start.rank) if axis != numbers.index_vector]
-    layout = _Layout(numbers, kind.shape, sizes, batch, partial)
-    known = None not in [sizes[axis] for axis in numbers.index_map]
-    refuse_unless(known, "the size of the windows that it scatters is not known")
-    return layout
+    return _Layout(numbers, kind.shape, sizes, batch, partial)
 
 
 def _rows_of(tf: Scope, where: Value, layout: _Layout, start: TensorType, whole: list[Size]) -> Value:
@@ -156,18 +182,22 @@ def _ordered(tf: Scope, updates: Value, layout: _Layout) -> Value:
     return tf.Squeeze(made, squeeze_dims=list(range(-len(ones), 0))) if ones else made
 
 
-def _scattered(tf: Scope, kind: str, x: Value, row: Value, updates: Value, layout: _Layout, whole: list[Size]) -> Value:
+def _scattered(
+    tf: Scope, kind: str, op: Operation, x: Value, row: Value, updates: Value, layout: _Layout, whole: list[Size]
+) -> Value:
     """Scatter updates into the rows of x, and one more for those outside."""
     order = [*layout.indexed, *layout.rest]
     tail = [_size(tf, x, layout, axis) for axis in layout.rest]
     count = _product(tf, whole)
     rows = tf.Reshape(transposed(tf, x, order), _shape(tf, [count, *tail]))
     if kind == _PRODUCT:
-        shape = _static(layout, order)
-        made = _multiplied(tf, rows, row, updates, [math.prod(layout.whole), *shape[len(layout.indexed) :]])  # type: ignore[arg-type]
+        made = _multiplied(tf, rows, row, updates, [count, *tail])  # type: ignore[list-item]
     else:
         more = tf.PadV2(rows, tf.const([[0, 1], *[[0, 0]] * len(tail)]), tf.same(0, x))
-        made = tf.add(kind, [more, row, updates], {}, x.dtype)
+        if kind == _BY_BODY:
+            made = _joined(tf, op, more, row, updates, layout, tail)
+        else:
+            made = tf.add(kind, [more, row, updates], {}, x.dtype)
         made = tf.Slice(made, [0] * (len(tail) + 1), _vector(tf, [count, *[-1] * len(tail)]))
     return transposed(tf, tf.Reshape(made, _shape(tf, [*whole, *tail])), np.argsort(order).tolist())
 
@@ -185,8 +215,10 @@ def _product(tf: Scope, sizes: list[Size]) -> Size:
     return made
 
 
-def _less(tf: Scope, size: Size, amount: int) -> Size:
-    return size - amount if isinstance(size, int) else tf.Sub(size, tf.const(amount))
+def _less(tf: Scope, size: Size, amount: Size) -> Size:
+    if isinstance(size, int) and isinstance(amount, int):
+        return size - amount
+    return tf.Sub(_scalar(tf, size), _scalar(tf, amount))
 
 
 def _scalar(tf: Scope, size: Size) -> Value:
@@ -207,18 +239,34 @@ def _shape(tf: Scope, sizes: list[Size]) -> Value:
     return _vector(tf, sizes)
 
 
-def _refuse_large(op: Operation, layout: _Layout) -> None:
-    """Refuse products of what would take too much memory, or an unknown amount."""
-    refuse_unless(tensor_type(op.results[0]).dtype is not types.BOOL, "it multiplies booleans")
-    refuse_unless(None not in layout.whole, "the size of what it multiplies is not known")
-    compared = math.prod([*static_shape(op.operands[2], "its updates"), *layout.whole])  # type: ignore[list-item]
-    refuse_unless(compared <= _MOST_COMPARED, f"its factors are compared with {compared} places")
+def _compares(op: Operation, layout: _Layout) -> bool:
+    """Return whether so little is multiplied that each factor may be compared with each place."""
+    kinds = [tensor_type(op.operands[2]), tensor_type(op.results[0])]
+    if not all(kind.is_static for kind in kinds) or kinds[1].dtype is types.BOOL:
+        return False
+    return math.prod([*kinds[0].sizes, *layout.whole]) <= _MOST_COMPARED  # type: ignore[list-item]
 
 
-def _static(layout: _Layout, order: list[int]) -> list[int]:
-    sizes = [layout.shape[axis] for axis in order]
-    refuse_unless(None not in sizes, "the size of what it multiplies is not known")
-    return [size or 0 for size in sizes]
+def _joined(
+    tf: Scope, op: Operation, rows: Value, row: Value, updates: Value, layout: _Layout, tail: list[Size]
+) -> Value:
+    """Return rows with one update after another joined to its row, by the function of the scatter."""
+    kind, rest, body = tensor_type(op.operands[2]), [layout.shape[axis] for axis in layout.rest], op.regions[0]
+    row = tf.Reshape(row, [-1, 1])
+    number = tf.size(row, 0)
+    updates = tf.Reshape(updates, _vector(tf, [number, *tail]))
+    known = kind.is_static and None not in rest
+    count = math.prod(kind.sizes) // max(math.prod(size or 0 for size in rest), 1) if known else number
+
+    def once(tf: Scope, step: Value, rows: Value, row: Value, updates: Value) -> list[Value]:
+        place = tf.Reshape(step, [1])
+        there, update = tf.GatherV2(row, place, 0), tf.GatherV2(updates, place, 0)
+        (made,) = by_element(tf, body, [tf.GatherNd(rows, there), update])
+        return [tf.TensorScatterUpdate(rows, there, made), row, updates]
+
+    inner = symbolic(TensorType(rows.dtype, tuple(rest)))
+    shapes = [(fresh(), *inner), (fresh(), 1), (fresh(), *inner)]
+    return repeat(tf, count, once, [rows, row, updates], shapes)[0]
 
 
 def _multiplied(tf: Scope, rows: Value, row: Value, updates: Value, sizes: list[int]) -> Value:
