@@ -141,6 +141,7 @@ def _shapes() -> None:
     case("slice_dynamic", lambda a: a[:, 1:] - a[:, :-1], "b,t")
     case("iota_dynamic", lambda a: a + jnp.arange(a.shape[0], dtype=jnp.float32)[:, None], "b,4")
     case("pad_interior_dynamic", lambda a: lax.pad(a, 1.5, ((0, 0, 0), (1, 2, 2), (0, 1, 1))), "b,3,4")
+    case("pad_by_size_dynamic", lambda a, b: jnp.pad(a, ((1, 0), (b.shape[0], 2))), "3,t", "b")
     case("pad_dynamic", lambda a: jnp.pad(a, ((0, 0), (1, 2))), "b,4")
 
 
@@ -299,6 +300,10 @@ def _convolution() -> None:
     case("conv_volume", _conv((1, 2, 1), "SAME", dimension_numbers=volume), "2,4,5,3,2", "2,3,1,2,3")
     case("conv_batch_groups", _conv(batch_group_count=2), "4,5,6,3", "3,2,3,4")
     case("conv_dynamic", _conv((2, 2)), "b,7,6,4", w)
+    case("conv_length_dynamic", _conv((2, 2)), "2,t,b,4", w)
+    case("conv_length_first_dynamic", _conv((2,), dimension_numbers=("NCH", "OIH", "NHC")), "b,4,t", "5,4,3")
+    case("conv_filter_gradient_dynamic", lambda a, b, c: jax.vjp(partial(_conv((2, 1)), a), b)[1](c)[0], "b,7,6,4", w,
+         "b,4,6,5")  # fmt: skip
     case("conv_spread_dynamic", _conv((1, 1), ((3, 3), (2, 2)), lhs_dilation=(2, 2)), "b,7,6,4", w)
     case("conv_vmap", lambda a, w: jax.vmap(_conv(), in_axes=(0, None))(a, w), "3,2,5,4,4", w)
     rng, whole = np.random.default_rng(3), {"preferred_element_type": jnp.int32}
@@ -327,6 +332,8 @@ def _windows() -> None:
     case("sum_channels", _pool("sum", (1, 1, 1, 2), (1, 1, 1, 1)), x)
     case("max_pool_vector", _pool("max", (3,), (2,)), "9")
     case("max_pool_dynamic", _pool("max", (1, 2, 2, 1), (1, 2, 2, 1)), "b,6,6,3")
+    case("max_pool_length_dynamic", _pool("max", (1, 3, 2, 1), (1, 2, 2, 1), "SAME"), "2,t,b,3")
+    case("sum_pool_length_dynamic", _pool("sum", (1, 3, 1), (1, 2, 1), "SAME"), "b,t,3")
     case("max_pool_volume_dynamic", _pool("max", (1, 2, 2, 2, 1), (1, 2, 1, 1, 1)), "b,4,5,4,3")
     case("sum_dilated_dynamic", _pool("sum", (1, 2, 2, 1), (1, 1, 1, 1), window_dilation=(1, 2, 2, 1)), "b,7,6,3")
     case("length_dynamic", lambda a: lax.reduce_window(a, jnp.float32(0), _length, (1, 3), (1, 2), "VALID"), "b,8")
@@ -343,6 +350,7 @@ def _window_gradients() -> None:
     case("max_pool", _pool_gradient(_pool("max", (1, 2, 2, 1), (1, 2, 2, 1))), "2,6,4,3", "2,3,2,3")
     case("max_pool_overlapping", _pool_gradient(_pool("max", (1, 3, 3, 1), (1, 2, 1, 1))), "2,7,6,3", "2,3,4,3")
     case("min_pool_same", _pool_gradient(_pool("min", (1, 3, 2), (1, 2, 2), "SAME")), "2,7,5", "2,4,3")
+    case("max_pool_dynamic", _pool_gradient(_pool("max", (1, 3, 2, 1), (1, 2, 2, 1), "SAME")), "b,5,6,2", "b,3,3,2")
     case("max_pool_ties", _pool_gradient(_pool("max", (3,), (2,))), np.array([1, 1, 1, 0, 2, 2, 2], np.float32), "3")
 
 

@@ -16,7 +16,7 @@ from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.ops.shapes import padded
-from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unless, static_shape, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unless, tensor_type
 
 # float32 counts to this without a gap.
 _LARGEST_FLOAT = 1 << 24
@@ -47,9 +47,17 @@ def convolution(tf: Scope, op: Operation, x: Value, kernel: Value) -> Value:
 
 @imports
 def dynamic_conv(tf: Scope, op: Operation, x: Value, kernel: Value, padding: Value) -> Value:
-    """A convolution whose paddings are an operand: a constant."""
-    refuse_unless(padding.is_const, "how it is padded is computed by the model")
-    return _any_layout(tf, op, x, kernel, ints(np.asarray(padding.data)))
+    """A convolution whose paddings are an operand; PadV2 first, if they are computed."""
+    if padding.is_const:
+        return _any_layout(tf, op, x, kernel, ints(np.asarray(padding.data)))
+    kind, (order, _, _) = tensor_type(op.operands[0]), conv_orders(op)
+    spread = set(ints(op.attribute("lhs_dilation")))
+    refuse_unless(spread == {1}, "what is padded by computed amounts has gaps between its elements")
+    places = [order.index(axis) - 1 if 0 < order.index(axis) < kind.rank - 1 else -1 for axis in range(kind.rank)]
+    count = kind.rank - 2
+    amounts = tf.ConcatV2(tf.as_int32(padding), tf.const([[0, 0]]), 0)
+    x = tf.PadV2(x, tf.GatherV2(amounts, [place % (count + 1) for place in places], 0), tf.same(0, x))
+    return _any_layout(tf, op, x, kernel, [0] * 2 * count)
 
 
 def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[int]) -> Value:
@@ -57,14 +65,18 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
     made, kind = tensor_type(op.results[0]).dtype, tensor_type(op.operands[0])
     windows = conv_windows(op, kind.rank - 2, pads)
     sizes = [kind.shape[axis] for axis in input_order]
-    filter_sizes = [static_shape(op.operands[1], "the filter")[axis] for axis in kernel_order]
+    filter_sizes = [tensor_type(op.operands[1]).shape[axis] for axis in kernel_order]
+    batches = number(op.attribute("batch_group_count"))
+    grouped = windows.groups * batches > 1
+    refuse_unless(None not in filter_sizes[: None if grouped else -2], "the shape of the filter is not known")
+    if op.name == "dynamic_conv":  # what is padded has other sizes
+        sizes = [sizes[0], *[None] * (kind.rank - 2), sizes[-1]]
     computed = types.FLOAT32 if _fits_float(made, x, kernel, kernel_order, filter_sizes) else made
     x, kernel = (value if value.dtype is computed else tf.Cast(value, dtype=computed) for value in (x, kernel))
     x, kernel = _ordered(tf, x, input_order), _ordered(tf, kernel, kernel_order)
     if op.has("window_reversal"):
         turned = [axis for axis, turn in enumerate(np.asarray(op.attribute("window_reversal")).reshape(-1)) if turn]
         kernel = tf.ReverseV2(kernel, turned) if turned else kernel
-    batches = number(op.attribute("batch_group_count"))
     if batches > 1:
         x, sizes = _batch_as_channels(tf, x, sizes, batches)
         windows.groups = batches
@@ -80,13 +92,15 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
     return _ordered(tf, y, np.argsort(output_order).tolist())
 
 
-def _fits_float(made: DType, x: Value, kernel: Value, kernel_order: list[int], filter_sizes: list[int]) -> bool:
+def _fits_float(
+    made: DType, x: Value, kernel: Value, kernel_order: list[int], filter_sizes: list[int | None]
+) -> bool:
     """Return whether a convolution of integers is exact in float32, in which TFLite computes it: whether no sum, of
     numbers as large as x can hold times weights, goes beyond what it counts to."""
-    if not all(dtype.is_integer for dtype in (made, x.dtype, kernel.dtype)):
+    if not all(dtype.is_integer for dtype in (made, x.dtype, kernel.dtype)) or None in filter_sizes:
         return False
     if kernel.data is None:
-        weights = _largest(kernel.dtype) * math.prod(filter_sizes[:-1])
+        weights = _largest(kernel.dtype) * math.prod(size or 0 for size in filter_sizes[:-1])
     else:
         weights = int(np.abs(kernel.data.astype(np.float64)).sum(tuple(kernel_order[:-1])).max(initial=0))
     return _largest(x.dtype) * weights <= min(_LARGEST_FLOAT, _largest(made) - 1)
@@ -144,14 +158,15 @@ def _batch_as_channels(
 
 
 def _convolved(
-    tf: Scope, x: Value, kernel: Value, windows: Windows, sizes: list[int | None], filter_sizes: list[int]
+    tf: Scope, x: Value, kernel: Value, windows: Windows, sizes: list[int | None], filter_sizes: list[int | None]
 ) -> Value:
     """Convolve x [N, spatial, C] with a kernel [spatial, C / groups, O]."""
     if set(windows.spread) != {1}:
         crops = _crops(windows, filter_sizes)
         flat = len(sizes) == 4 and set(windows.strides) == {1} and windows.groups == 1
-        if flat and all(amount >= 0 for ends in crops for amount in ends) and None not in sizes[1:]:
-            return _transposed(tf, x, kernel, windows, sizes, crops, filter_sizes[-1])
+        known = None not in (*sizes[1:], filter_sizes[-1])
+        if flat and known and all(amount >= 0 for ends in crops for amount in ends):
+            return _transposed(tf, x, kernel, windows, sizes, crops, filter_sizes[-1] or 0)
         gaps = [0, *(step - 1 for step in windows.spread), 0]
         x, sizes = padded(tf, x, tf.same(0, x), [0] * len(sizes), [0] * len(sizes), gaps, sizes)
     low, high = ([0, *(ends[side] for ends in windows.pads), 0] for side in (0, 1))
@@ -167,15 +182,15 @@ def _convolved(
     if len(sizes) == 5:
         return tf.add("Conv3D", [x, kernel], attrs, x.dtype)
     height, width, inputs, outputs = filter_sizes
-    if windows.groups > 1 and inputs == 1 and outputs % windows.groups == 0:
-        kernel = tf.Reshape(kernel, [height, width, windows.groups, outputs // windows.groups])
+    if windows.groups > 1 and inputs == 1 and outputs is not None and outputs % windows.groups == 0:
+        kernel = tf.Reshape(kernel, [height or 0, width or 0, windows.groups, outputs // windows.groups])
         return tf.add("DepthwiseConv2dNative", [x, kernel], attrs, x.dtype)
     return tf.add("Conv2D", [x, kernel], attrs, x.dtype)
 
 
-def _crops(windows: Windows, filter_sizes: list[int]) -> list[tuple[int, int]]:
+def _crops(windows: Windows, filter_sizes: list[int | None]) -> list[tuple[int, int]]:
     """Return how many rows of a whole transposed convolution are left out at each end."""
-    reaches = [(size - 1) * dilation for size, dilation in zip(filter_sizes, windows.dilations)]
+    reaches = [((size or 0) - 1) * dilation for size, dilation in zip(filter_sizes, windows.dilations)]
     return [(reach - before, reach - after) for reach, (before, after) in zip(reaches, windows.pads)]
 
 

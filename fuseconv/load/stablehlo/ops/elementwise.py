@@ -14,6 +14,7 @@ from fuseconv.load.stablehlo.ops.bits import as_bits, narrowed, narrowed_togethe
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type, text
 from fuseconv.load.stablehlo.spelled_out import spelled_function
+from fuseconv.tf.traits import RESHAPES
 
 SAME = {
     "abs": "Abs", "add": "AddV2", "atan2": "Atan2", "ceil": "Ceil", "cosine": "Cos", "exponential": "Exp",
@@ -34,8 +35,6 @@ _COMPARISONS = {
     "EQ": "Equal", "NE": "NotEqual", "GE": "GreaterEqual", "GT": "Greater", "LE": "LessEqual", "LT": "Less",
 }  # fmt: skip
 _SIGNLESS_COMPARISONS = {"EQ", "NE"}
-# What leads from the shape of a tensor to one of its sizes.
-_MOVES_SIZES = frozenset({"tf.BroadcastTo", "tf.Cast", "tf.Identity", "tf.Reshape", "tf.StridedSlice"})
 _UNSIGNED = {types.INT8: types.UINT8, types.INT16: types.UINT16, types.INT32: types.UINT32, types.INT64: types.UINT64}
 _SIGNED = {unsigned: signed for signed, unsigned in _UNSIGNED.items()}
 
@@ -107,10 +106,10 @@ def _divides_all(y: Value) -> bool:
     """Return whether TFLite's kernels, which fail at 0 and trap at the least number / -1, divide all integers by y."""
     if y.data is not None:
         return bool(np.all((y.data != 0) & (y.data != -1)))
-    op = y.op
-    while op is not None and op.kind in _MOVES_SIZES and op.operands[0] is not None:
-        op = op.operands[0].op
-    return y.dtype is types.UINT64 or (op is not None and op.kind == "tf.Shape")
+    size = y  # of a tensor, taken out of its shape
+    while size.op is not None and (size.op.kind in RESHAPES or size.op.type in ("Cast", "StridedSlice", "BroadcastTo")):
+        size = size.op.operands[0]  # type: ignore[assignment]
+    return y.dtype is types.UINT64 or (size.op is not None and size.op.kind == "tf.Shape")
 
 
 def _guarded(tf: Scope, y: Value) -> tuple[Value, Value | None, Value]:

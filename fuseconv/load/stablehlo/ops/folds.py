@@ -33,9 +33,13 @@ class Windows(NamedTuple):
 
     @staticmethod
     def of(op: Operation, rank: int) -> Windows:
-        names = "window_dimensions", "window_strides", "base_dilations", "window_dilations"
-        sizes, strides, spread, gaps = (ints(op.attribute(name)) for name in names)
-        pads = ints(op.attribute("padding"))
+        names = "window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding"
+        return Windows.checked([ints(op.attribute(name)) for name in names], rank)
+
+    @staticmethod
+    def checked(amounts: list[list[int]], rank: int) -> Windows:
+        """Return windows over so many dimensions; what is padded comes last, for both ends of each."""
+        sizes, strides, spread, gaps, pads = amounts
         ends = list(zip(pads[::2], pads[1::2]))
         if not len(sizes) == len(strides) == len(spread) == len(gaps) == len(ends) == rank:
             raise DamagedError("a window has another rank than what it goes over")

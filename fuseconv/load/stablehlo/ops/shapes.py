@@ -106,8 +106,15 @@ def leading_broadcast(tf: Scope, op: Operation, x: Value) -> Value:
 
 @imports
 def concatenate(tf: Scope, op: Operation, *operands: Value) -> Value:
-    axis = number(op.attribute("dimension"), tensor_type(op.results[0]).rank)
-    return operands[0] if len(operands) == 1 else tf.ConcatV2(*operands, axis)
+    """concatenate(x, y) -> ConcatV2(x, y); amounts and sizes that are all constants are one, which tells what they are
+    for."""
+    made = tensor_type(op.results[0])
+    axis = number(op.attribute("dimension"), made.rank)
+    if len(operands) == 1:
+        return operands[0]
+    if made.shape == (len(operands),) and all(x.is_const for x in operands):
+        return tf.const(np.concatenate([x.data for x in operands]), made.dtype)  # type: ignore[misc]
+    return tf.ConcatV2(*operands, axis)
 
 
 @imports

@@ -13,7 +13,7 @@ from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.reductions import reducers
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, static_shape, text
+from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type, text
 
 # Windows of more elements than these are not written out.
 _MOST_ELEMENTS = 128
@@ -25,8 +25,9 @@ _BETTER = {"GE": "Greater", "GT": "GreaterEqual", "LE": "Less", "LT": "LessEqual
 @dataclass(frozen=True)
 class _Windows:
     """How windows lie over an operand: its shape, and by dimension how many there are, and their sizes, steps and how
-    far the first begins before the operand."""
+    far the first begins before the operand. All of them without the dimensions in front, `outer`, of unknown sizes."""
 
+    outer: int
     shape: list[int]
     counts: list[int]
     sizes: list[int]
@@ -55,14 +56,15 @@ def select_and_scatter(tf: Scope, op: Operation, x: Value, source: Value, start:
     refuse_unless(len(elements) <= _MOST_ELEMENTS, f"windows of {len(elements)} elements")
     budget.require_elements((len(elements), *windows.counts), np.dtype(np.int32), tf.op.name)
     count = int(np.prod(windows.shape, dtype=object))
-    flat = tf.Reshape(x, [-1])
+    batched = windows.outer > 0
+    flat = tf.Reshape(x, [-1, count] if batched else [-1])
     best: Value | None = None
     where: Value | None = None
     for element in elements:
         places, inside = windows.places(element)
         if not inside.any():
             continue
-        value = tf.add("GatherV2", [flat, tf.const(places, types.INT32), tf.const(0)], {}, x.dtype)
+        value = tf.GatherV2(flat, tf.const(places, types.INT32), int(batched))
         if best is None or where is None:
             # Where this one is outside, the first that is inside takes its place, whatever it is.
             best, where, found = value, tf.const(places, types.INT32), inside
@@ -75,25 +77,36 @@ def select_and_scatter(tf: Scope, op: Operation, x: Value, source: Value, start:
         best = tf.SelectV2(better, value, best, dtype=x.dtype)
         where = tf.SelectV2(better, tf.const(places, types.INT32), where, dtype=types.INT32)
     refuse_unless(where is not None and found.all(), "a window lies outside of what it goes over")
-    indices = tf.ExpandDims(tf.Reshape(where, [-1]), 1)  # type: ignore[arg-type]
-    made = tf.ScatterNd(indices, tf.Reshape(source, [-1]), tf.ints([count]), dtype=x.dtype)
-    made = tf.Reshape(made, windows.shape)
+    assert where is not None
+    shape, total = tf.ints(windows.shape), tf.ints([count])
+    if batched:
+        rows = tf.size(flat)
+        first = tf.Mul(tf.Range(0, rows, 1), tf.const(count))
+        where = tf.AddV2(where, tf.Reshape(first, [-1, *[1] * len(windows.shape)]))
+        shape, total = tf.shape(x), tf.Reshape(tf.Mul(rows, tf.const(count)), [1])
+    indices = tf.ExpandDims(tf.Reshape(where, [-1]), 1)
+    made = tf.ScatterNd(indices, tf.Reshape(source, [-1]), total, dtype=x.dtype)
+    made = tf.Reshape(made, shape)
     return made if start.is_const and not np.any(start.data) else tf.AddV2(made, start)
 
 
 def _windows(op: Operation) -> _Windows:
-    shape, counts = static_shape(op.operands[0]), static_shape(op.operands[1], "what it scatters")
+    kinds = [tensor_type(var) for var in op.operands[:2]]
     sizes, strides, pads = (ints(op.attribute(name)) for name in ("window_dimensions", "window_strides", "padding"))
     low, high = pads[::2], pads[1::2]
-    if not len(sizes) == len(strides) == len(low) == len(high) == len(shape) == len(counts) or min(
-        [*sizes, *strides], default=1
-    ) < 1:
+    listed = [kinds[0].shape, kinds[1].shape, sizes, strides, low, high]
+    if len({len(each) for each in listed}) > 1 or min([*sizes, *strides], default=1) < 1:
         raise DamagedError("a window has another rank than what it goes over, or no stride")
-    wholes = [sum(parts) for parts in zip(shape, low, high)]
-    fitting = [(whole - size) // step + 1 for whole, size, step in zip(wholes, sizes, strides)]
-    if counts != fitting:
-        raise DamagedError("what it scatters has not one number for each window")
-    return _Windows(shape, counts, sizes, strides, low)
+    by_axis = list(zip(*listed))
+    outer = list(itertools.takewhile(lambda axis: axis == (None, None, 1, 1, 0, 0), by_axis))
+    inner = by_axis[len(outer) :]
+    known = all(None not in axis for axis in inner)
+    refuse_unless(known, "the shape of its operand is not known, but for a batch in front")
+    for shape, count, size, step, *ends in inner:
+        if count != (shape + sum(ends) - size) // step + 1:  # type: ignore[operator,arg-type]
+            raise DamagedError("what it scatters has not one number for each window")
+    columns = [[axis[place] for axis in inner] for place in range(5)]
+    return _Windows(len(outer), *columns)  # type: ignore[arg-type]
 
 
 def _comparison(body: Region) -> str:

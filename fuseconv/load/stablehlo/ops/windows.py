@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.folds import Windows, folded, parts
 from fuseconv.load.stablehlo.ops.reductions import is_identity, reducers
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type
 
 _COMPUTATIONS = {"add": "Add", "maximum": "Max", "minimum": "Min"}
 _PAIRWISE = {"add": "AddV2", "multiply": "Mul", "maximum": "Maximum", "minimum": "Minimum"}
@@ -30,11 +31,17 @@ def reduce_window(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     if not count or len(operands) % 2:
         raise DamagedError(f"windows are reduced of {len(operands)} operands")
     windows = Windows.of(op, kind.rank)
-    kinds = reducers(op.regions[0], count)
-    xs, starts = operands[:count], operands[count:]
+    return _joined(tf, op.regions[0], operands[:count], operands[count:], kind.shape, windows)
+
+
+def _joined(
+    tf: Scope, body: Region, xs: Sequence[Value], starts: Sequence[Value], shape: tuple[int | None, ...],
+    windows: Windows,
+) -> list[Value]:  # fmt: skip
+    kinds = reducers(body, len(xs))
     if kinds and _PAIRWISE.keys() >= {*kinds} and all(x.dtype is not types.BOOL for x in xs):
-        return [_reduced(tf, *each, kind.shape, windows) for each in zip(xs, starts, kinds)]
-    return folded(tf, op.regions[0], xs, starts, kind.shape, windows)
+        return [_reduced(tf, *each, shape, windows) for each in zip(xs, starts, kinds)]
+    return folded(tf, body, xs, starts, shape, windows)
 
 
 def _reduced(
@@ -59,9 +66,21 @@ def _reduced(
 
 
 def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) -> Value:
-    """XlaReduceWindow with windows that the model computes: all that is before each element, for a cumulative sum."""
+    """reduce_window of what is padded first, if the model computes how; XlaReduceWindow with windows that it computes:
+    all that is before each element, for a cumulative sum."""
     if len(operands) != _DYNAMIC_OPERANDS:
         raise DamagedError(f"windows of computed sizes have {len(operands)} operands")
+    x, start, *amounts, padding = operands
+    if all(each.is_const for each in amounts):
+        kind = tensor_type(op.operands[0])
+        pads = ints(np.asarray(padding.data)) if padding.is_const else [0] * 2 * kind.rank
+        windows = Windows.checked([*(ints(np.asarray(each.data)) for each in amounts), pads], kind.rank)
+        shape = kind.shape
+        if not padding.is_const:
+            refuse_unless({*windows.spread} == {1}, "what is padded by computed amounts has gaps between its elements")
+            x = tf.PadV2(x, tf.as_int32(padding), start)
+            shape = tuple(None if windows.touches(axis) else size for axis, size in enumerate(shape))
+        return _joined(tf, body, [x], [start], shape, windows)[0]
     kinds = reducers(body, 1)
     refuse_unless(kinds and kinds[0] in _COMPUTATIONS, "its windows are joined by no sum, maximum or minimum")
     return tf.add("XlaReduceWindow", operands, {"computation": _COMPUTATIONS[kinds[0]]}, operands[0].dtype)
