@@ -64,6 +64,9 @@ def _elementwise() -> None:
         case(f"divide_{np.dtype(kind)}_by_zero", lambda a, b: (lax.div(a, b), lax.rem(a, b)), ends.astype(kind),
              divisors.astype(kind))  # fmt: skip
     case("divide_by_minus_one", lambda a: (lax.div(a, np.int32(-1)), lax.rem(a, np.int32(-1))), ends)
+    few = np.arange(-9, 9, dtype=np.int32)
+    case("floor_divide", lambda a: (a // 7, a % 7, *jnp.divmod(a, -3)), np.append(ends, few))
+    case("floor_divide_dynamic", lambda a: a[:, : (a.shape[1] + 3) // 4] * (a.shape[1] % 3), "b,t")
     case("greatest_common_divisor", jnp.gcd, whole, other)
     case("remainder", lax.rem, x, y)
     case("power", lambda a, b: jnp.power(jnp.abs(a) + 0.5, b), x, y)

@@ -18,6 +18,7 @@ from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
 from fuseconv.transforms.tf.batch_gathers import batch_gather
 from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softplus
+from fuseconv.transforms.tf.floor_division import floor_division
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
 
@@ -150,13 +151,14 @@ def _is_centered(x: Value, mean: Value) -> bool:
 
 
 def _select(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Take 0, 1, 2, ... for what counts no element from the end; else name an exponential linear unit."""
+    """Take 0, 1, 2, ... for what counts no element from the end; else name an exponential linear unit, or a division
+    that rounds down."""
     condition, _, counted = op.operands
     test = condition.op if condition is not None else None
     if test is not None and test.kind == "tf.Less" and test.operands[0] is counted is not None and counts_up(counted):
         negative = number_of(test.operands[1]) == 0 and op.result.shape == counted.shape  # type: ignore[arg-type]
         return [counted] if negative else None
-    return plain_choice(op, tf) or elu(op, tf) or softplus(op, tf)
+    return plain_choice(op, tf) or elu(op, tf) or softplus(op, tf) or floor_division(op, tf)
 
 
 def _squared(value: Value | None) -> Value | None:

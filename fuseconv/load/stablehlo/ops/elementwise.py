@@ -166,7 +166,8 @@ def convert(tf: Scope, op: Operation, x: Value) -> Value:
         return tf.Identity(x)
     if x.dtype.is_complex and not made.is_complex:
         x = tf.Real(x, dtype=_part(x))
-    if {x.dtype, made} == {types.INT32, types.UINT32}:
+    known = x.is_const or (x.op is not None and x.op.kind == "tf.Bitcast")
+    if {x.dtype, made} == {types.INT32, types.UINT32} and known:
         return as_bits(tf, x, made)
     if made.is_integer and x.dtype is types.UINT64:
         x = narrowed(tf, x)  # the low bits are the same
