@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.cursor import DamagedError
@@ -162,6 +162,7 @@ def _places(tf: Scope, x: Value, kind: TensorType) -> _Places:
 
 def _range(tf: Scope, x: Value, axis: int, size: int | None) -> Value:
     if size is not None:
+        budget.require_elements((size,), np.dtype(np.int32), tf.op.name)
         return tf.const(np.arange(size, dtype=np.int32))
     return tf.Range(0, tf.size(x, axis), 1)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
@@ -87,6 +87,7 @@ def _three_fry(tf: Scope, op: Operation, state: Value, shape: list[int]) -> list
     if _WORDS[made] == 1:
         pairs[axis] = -(-pairs[axis] // 2)
     count = math.prod(pairs)
+    budget.require_elements((count,), np.dtype(np.int64), tf.op.name)
     places = tf.AddV2(counter, tf.const(np.arange(count, dtype=np.int64), types.INT64))
     after = tf.ConcatV2(key, tf.AddV2(counter, tf.const([count], types.INT64)), 0)
     drawn = _mixed(tf, _halves(tf, key), _halves(tf, places))

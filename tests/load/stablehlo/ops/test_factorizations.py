@@ -7,7 +7,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from fuseconv.errors import InputError
 from fuseconv.ir import types
+from fuseconv.ir.budget import Budget, limited
 from fuseconv.ir.graph import Graph, Value
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.importer import ModuleImporter
@@ -39,3 +41,10 @@ def test_complex_matrices_are_refused(scope: Scope) -> None:
     x = Value(types.COMPLEX64, (3, 3))
     with pytest.raises(RefusedError, match="matrices of complex64"):
         reflections(scope, x, tensor("complex64[3,3]"), tensor("complex64[3]"))
+
+
+def test_no_more_columns_are_counted_than_the_bytes_justify(scope: Scope) -> None:
+    size = 1 << 30
+    x = Value(types.FLOAT32, (size, size))
+    with limited(Budget(lambda: 1000)), pytest.raises(InputError, match="max-constant-bytes"):
+        reflections(scope, x, tensor(f"float32[{size},{size}]"), tensor(f"float32[{size}]"))
