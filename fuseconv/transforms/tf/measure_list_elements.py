@@ -29,11 +29,10 @@ def has_no_lists(module: Module) -> bool:
 
 @module_pass("measure-list-elements", kinds={_MAKER})
 def measure_list_elements(module: Module) -> bool:
-    """Take the shape of a list's elements from the first: list = Reserve(-1, n); While(list[i] = f(x[i])) ->
-    Reserve(Shape(f(x[0])), n).
+    """Take the shape of a list's elements from the first: Reserve(-1, n) -> Reserve(Shape(f(x[0])), n).
 
-    The list is stacked in the graph that makes it, whatever happens: TensorFlow fails if a step wrote nothing, so that
-    the first step is one that runs. Returns whether there was such a list."""
+    It is filled by a loop, list[i] = f(x[i]), and stacked in the graph that makes it, whatever happens: TensorFlow
+    fails if a step wrote nothing, so that the first step is one that runs. Returns whether there was such a list."""
     appends = Appends(module)
     found = [each for each in tensor_lists(module) if not each.settle(appends) and each.why == NO_SHAPE]
     filled = [loop for each in found if (loop := _filled(each, module)) is not None]

@@ -18,7 +18,7 @@ _REFUSED = {
     "bitcast_convert/bitcast_convert_op_test_i1_to_i64", "convolution/convolution_op_test_si64",
     "count_leading_zeros/count_leading_zeros_op_test_si64",
     "dynamic_conv/dynamic_conv_op_test_si64", "dynamic_conv/dynamic_conv_op_test_si64+const", "dynamic_pad/dynamic_pad",
-    "random/random_uniform_", "reduce/reduce_window_min_float32_1_1600",
+    "reduce/reduce_window_min_float32_1_1600",
 }  # fmt: skip
 # XNNPACK takes numbers below the normal ones for 0.
 _NEARLY = {"ceil/ceil_op_test_f32", "floor/floor_op_test_f32"}
