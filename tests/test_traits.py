@@ -49,8 +49,8 @@ LEFT = {
         quantize/raise_fake_quant.py:_REPLACED quantize/shifts.py:_HAND_ON quantize/reduced_ranges.py:_SPREAD_NAN
         transforms/tf/decompose_optimizers.py:_UNIQUE transforms/tf/reject_vector_signs.py:_DECOMPOSITIONS
         transforms/tf/reject_vector_signs.py:_DIAGONALS""",
-    "a fact of sizes that one rule needs": """fuse/interpreter.py:_ELEMENTWISE fuse/interpreter.py:_MOVES
-        fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
+    "a fact of sizes that one rule needs": """tf/folders/bounds.py:_MOVES fuse/sampling.py:_SHAPES
+        transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:INDEXED
         transforms/tfl/legalize_outputs.py:SIZED_BY_DATA""",
     "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES

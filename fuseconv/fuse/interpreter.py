@@ -16,29 +16,16 @@ import numpy as np
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.tf import folders
+from fuseconv.tf.folders.bounds import PRODUCTS_PER_NUMBER, numbers_of
 from fuseconv.tf.side_effects import bodies
-from fuseconv.tf.traits import CALLS, COMMUTATIVE, COMPARISONS, DIVISIONS, LOOPS, RESHAPES, SELECTS, TAKES
+from fuseconv.tf.traits import CALLS, LOOPS
 from fuseconv.tfl import recurrent_kernels
 from fuseconv.tfl.opdef import KERNELS
 
 # What one run may take: ops, and numbers that these move or add up. It is some 5 ms.
 _MOST_OPS = 1000
 _MOST_NUMBERS = 1 << 22
-# Products that are added up while another op moves a number.
-_PRODUCTS_PER_NUMBER = 32
 _DEEPEST = 20
-# Ops whose result is as large as their operands broadcast together.
-_ELEMENTWISE = (
-    COMMUTATIVE | COMPARISONS | DIVISIONS | SELECTS
-    | {"tf.Abs", "tf.BiasAdd", "tf.Cast", "tf.Exp", "tf.LogicalNot", "tf.Neg", "tf.Relu", "tf.Relu6", "tf.Sigmoid",
-       "tf.Sqrt", "tf.Square", "tf.Sub", "tf.Tanh"}
-)  # fmt: skip
-# Ops whose results are in all no larger than their operands.
-_MOVES = RESHAPES | TAKES | {
-    "tf.ConcatV2", "tf.Identity", "tf.OnesLike", "tf.Pack", "tf.ReverseV2", "tf.Shape", "tf.Transpose", "tf.Unpack",
-    "tf.ZerosLike",
-}  # fmt: skip
-
 # A tensor, or a TensorList: its elements, None where there is none yet.
 _Item = Any
 
@@ -119,7 +106,7 @@ class Interpreter:
             return lambda items, depth: self._run(body, items, depth + 1)
         if op.kind in _LISTS:
             return lambda items, depth: [self._run_list(op, items)]
-        kernel, numbers = folders.kernel_of(op), _numbers_of(op)
+        kernel, numbers = folders.kernel_of(op), numbers_of(op)
         if kernel is None or numbers is None:
             raise Declined
 
@@ -170,38 +157,6 @@ class Interpreter:
             raise Declined
 
 
-def _numbers_of(op: Op) -> Callable[[Op, Sequence[np.ndarray]], float] | None:
-    """Return what tells how many numbers a TF op moves or adds up, at most; None for an op that is not run here."""
-    if op.kind in _ELEMENTWISE:
-        return _broadcast
-    if op.kind in _MOVES:
-        return _moved
-    return {"tf.GatherV2": _gathered, "tf.Fill": _filled, "tf.MatMul": _multiplied}.get(op.kind)
-
-
-def _broadcast(op: Op, operands: Sequence[np.ndarray]) -> float:
-    shapes = {array.shape for array in operands}
-    return math.prod(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes))
-
-
-def _moved(op: Op, operands: Sequence[np.ndarray]) -> float:
-    return sum([array.size for array in operands])
-
-
-def _gathered(op: Op, operands: Sequence[np.ndarray]) -> float:
-    return operands[0].size * operands[1].size
-
-
-def _filled(op: Op, operands: Sequence[np.ndarray]) -> float:
-    return float(np.prod(operands[0], dtype=np.float64))
-
-
-def _multiplied(op: Op, operands: Sequence[np.ndarray]) -> float:
-    x, y = operands
-    columns = y.shape[0 if op.attrs.get("transpose_b") else 1]
-    return x.size * columns / _PRODUCTS_PER_NUMBER + x.size + y.size + max(x.shape) * columns
-
-
 def _held(array: _Item) -> _Item:
     """Return an array that nothing can be written to."""
     if array is not None:
@@ -214,7 +169,7 @@ def _recurrent_numbers(operands: Sequence[_Item]) -> float:
     """Return the same of a recurrent op: each step multiplies all weights by each row of the batch."""
     x, *weights = operands
     rows = x.shape[0] * x.shape[1]
-    return rows * sum(array.size for array in weights if array is not None) / _PRODUCTS_PER_NUMBER
+    return rows * sum(array.size for array in weights if array is not None) / PRODUCTS_PER_NUMBER
 
 
 def _decline() -> Any:

@@ -52,7 +52,8 @@ def windows(
 ) -> Shape:
     """Return the shape that windows of the spatial sizes `kernel` make of an image, with so many channels."""
     channel, spatial = layout(data_format, len(shape))
-    agree(min(*strides, *dilations) > 0, f"its strides are {list(strides)} and its dilations {list(dilations)}")
+    steps = *strides, *dilations
+    agree(min(steps, default=1) > 0, f"its strides are {list(strides)} and its dilations {list(dilations)}")
     result = list(shape)
     result[channel] = channels
     for axis, size in zip(spatial, kernel):

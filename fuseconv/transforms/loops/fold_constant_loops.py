@@ -17,7 +17,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
-from fuseconv.tf.folders.cost import numpy_cost
+from fuseconv.tf.folders.bounds import numbers_of
 from fuseconv.tf.folders.registry import Declined, require
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.traits import BRANCHES, FORWARDS, LOOPS
@@ -26,9 +26,10 @@ from fuseconv.transforms.loops.loop_info import for_each_loop
 _RULE = "fold-constant-loops"
 # What a loop makes may take so many bytes, about those of the loop itself in the file.
 _MOST_BYTES = 4096
-# To run an op takes as long as to move so many bytes, and no loop may run more of them.
+# To run an op takes as long as to move so many bytes. No loop may run more of them, or move more numbers in all.
 _OP_WORK = 1 << 14
 _MOST_OPS = 1 << 12
+_MOST_NUMBERS = 1 << 20
 
 # What a value holds: an array, or the elements of a list, None where none was written yet.
 Known = np.ndarray | list
@@ -97,13 +98,21 @@ class _Run:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.ops = 0
+        self.ops, self.numbers = 0, 0.0
 
     def loop(self, op: Op, variables: list[Known]) -> list[Known]:
         cond, body = (self.module.functions[op.attrs[name].name] for name in ("cond", "body"))
         while self.body(cond, variables)[0]:
+            self.spend(0)
             variables = self.body(body, variables)
         return variables
+
+    def spend(self, numbers: float) -> None:
+        """Count an op, or a step of a loop, and the numbers that it moves."""
+        self.ops += 1
+        self.numbers += numbers
+        require(self.ops <= _MOST_OPS and self.numbers <= _MOST_NUMBERS)
+        budget.spend_work(_OP_WORK + int(numbers))
 
     def body(self, graph: Graph, arguments: list[Known]) -> list[Known]:
         made: dict[Value, Known] = dict(zip(graph.inputs, arguments))
@@ -118,10 +127,7 @@ class _Run:
         return [known(value) for value in graph.outputs]
 
     def op(self, op: Op, operands: list[Known]) -> list[Known]:
-        self.ops += 1
-        require(self.ops <= _MOST_OPS)
-        arrays = [each for each in operands if isinstance(each, np.ndarray)]
-        budget.spend_work(_OP_WORK + numpy_cost(op, arrays, 0))
+        self.spend(0)
         if op.kind in LOOPS:
             return self.loop(op, operands)
         if op.kind in BRANCHES:
@@ -132,11 +138,21 @@ class _Run:
             return operands
         if op.kind in _LISTS:
             require(not op.attrs.get("resize_if_index_out_of_bounds"))
+            self.spend(sum(map(_size, operands)))
             return _LISTS[op.kind](*operands)
-        require(len(arrays) == len(operands))
+        arrays, numbers = [each for each in operands if isinstance(each, np.ndarray)], numbers_of(op)
+        require(len(arrays) == len(operands) and numbers is not None)
+        self.spend(numbers(op, arrays))  # type: ignore[misc]
         results = evaluate(op, arrays)
         require(results is not None)
         return results  # type: ignore[return-value]
+
+
+def _size(known: Known) -> int:
+    """Return how many numbers a value holds, at least one for each element of a list."""
+    if isinstance(known, list):
+        return sum(1 if item is None else max(item.size, 1) for item in known)
+    return known.size
 
 
 def _stacked(listed: list) -> np.ndarray:

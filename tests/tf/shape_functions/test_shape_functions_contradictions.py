@@ -56,6 +56,7 @@ FLOATS, WHOLE = [FLOAT32], [INT32]
     (node("Cross", [(2, 3), (2, 4)], FLOATS), "3 and 4 elements"),
     (node("Cross", [(2, 4), (2, 4)], FLOATS), "4 and 3 elements"),
     (node("BroadcastArgs", [[3, 2, 1], [4, 1, 3, 2]], WHOLE), "do not broadcast"),
+    (node("Conv2D", [(1, 4, 4, 1), (1, 1, 1, 1)], FLOATS, strides=[-1], dilations=[], padding="VALID"), "strides"),
     (node("NthElement", [(4,), -3], FLOATS), "element -3"),
     (node("XlaDynamicSlice", [(4,), ints(0, 2), [2, 1]], FLOATS), "2 dimensions and not 1"),
     (node("SparseReduceSum", [ints(3, 2), (3,), ints(1, 0, 8), 0], FLOATS), "3 dimensions and not 1"),

@@ -114,3 +114,55 @@ def test_large_results_stay_loops() -> None:
 
 def test_a_list_with_an_element_that_nobody_wrote_stays() -> None:
     check_pass("fold-constant-loops", (MAIN + FUNCTIONS).replace("int32[] -1, int32[] 3)", "int32[] -1, int32[] 4)"))
+
+
+@pytest.mark.parametrize("hostile", [
+    {"start": "int32[] 0", "test": "tf.Identity(bool[] True)"},
+    {"step": "tf.Fill(int32[2] [1000000, 1000000], float32[] 1.0)"},
+    {"step": "tf.Range(float32[] 0.0, float32[] 1000000000.0, float32[] 1.0)"},
+    {"step": "tf.MatMul(%y, %y)"},
+])  # fmt: skip
+def test_hostile_loops_stay(hostile: dict[str, str]) -> None:
+    check_pass("fold-constant-loops", _numbers(**hostile))
+
+
+def test_a_loop_without_ops_and_without_end_stays() -> None:
+    check_pass("fold-constant-loops", """
+    main {
+      input %n: int32[]
+      %more: bool[] = tf.While(bool[] True) {'body': @same, 'cond': @same}
+      return %more
+    }
+    same {
+      input %more: bool[]
+      return %more
+    }
+    """)
+
+
+def test_a_stack_of_many_large_elements_stays() -> None:
+    """Each is one array of 4 MB, which a list holds many times."""
+    check_pass("fold-constant-loops", """
+    main {
+      input %n: int32[]
+      %list: variant[*] = tf.TensorListReserve(int32[] -1, int32[] 4000) {'element_dtype': float32}
+      %i: int32[]; %made: variant[*] = tf.While(int32[] 0, %list) {'body': @body, 'cond': @cond}
+      %all: float32[*] = tf.TensorListStack(%made, int32[] -1)
+      return %all
+    }
+    cond {
+      input %i: int32[]
+      input %list: variant[*]
+      %more: bool[] = tf.Less(%i, int32[] 500)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %list: variant[*]
+      %large: float32[*] = tf.Fill(int32[1] [1000], float32[] 1.0)
+      %set: variant[*] = tf.TensorListSetItem(%list, %i, %large)
+      %all: float32[*] = tf.TensorListStack(%set, int32[] -1)
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      return %next, %set
+    }
+    """)
