@@ -49,6 +49,10 @@ def refusal(op: Op, kernels: Kernels) -> str:
     return "" if fixed_range(op, kernels) else f"{kernels.activations} does not round as it does"
 
 
+# Of the kernel, and of TensorFlow's.
+_MOST_BITS = 16
+
+
 @dataclass(frozen=True)
 class Steps:
     """The grid of `count` numbers least, least + step, ..., of which 0 is one."""
@@ -64,7 +68,10 @@ class Steps:
 
 def steps_of(op: Op) -> Steps | None:
     """Return the grid that a FAKE_QUANT rounds to, with the zero where TensorFlow moves it; None if it has none."""
-    count = 2 ** op.attrs.get("num_bits", 0) - bool(op.attrs.get("narrow_range"))
+    bits = op.attrs.get("num_bits", 0)
+    if not 1 <= bits <= _MOST_BITS:
+        return None
+    count = 2**bits - bool(op.attrs.get("narrow_range"))
     if count < 2:
         return None
     low, high = np.float32(op.attrs.get("min", 0.0)), np.float32(op.attrs.get("max", 0.0))

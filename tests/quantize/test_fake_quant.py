@@ -27,6 +27,19 @@ def _ranges(text: str, quantize: str = "int8") -> dict[str, Range]:
     return {value.name: found for value, found in calibration.ranges.items()}
 
 
+@pytest.mark.parametrize("bits", [-3, 0, 17, 2**31 - 1])
+def test_other_numbers_of_bits_than_the_kernel_has_tell_no_range(bits: int) -> None:
+    options = _OFTEN.replace("8}", f"{bits}}}")
+    text = f"""
+    main {{
+      input %x: float32[4]
+      %y: float32[4] = tfl.FAKE_QUANT(%x) {options}
+      return %y
+    }}
+    """
+    assert not _ranges(text)
+
+
 def test_ranges_go_through_what_keeps_them() -> None:
     found = _ranges(f"""
     main {{

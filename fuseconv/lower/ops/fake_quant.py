@@ -14,6 +14,8 @@ from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import in_float32
 
 _MOST = float(np.finfo(np.float32).max)
+# Of numbers as TensorFlow's kernels take them: of FakeQuant..., and of QuantizeAndDequantize...
+_MOST_FAKED_BITS, _MOST_BITS = 16, 62
 
 
 @lowers
@@ -28,6 +30,7 @@ def FakeQuantWithMinMaxVars(tfl, x, min, max, *, num_bits=8, narrow_range=False)
     ZEROS_LIKE of a range that nobody has trained."""
     if min.data is None or max.data is None or narrow_range:
         return _quantize_dequantize(tfl, x, min, max, num_bits, narrow_range)
+    _require_bits(num_bits)
     low, high = float(min.data), float(max.data)
     if low == high == 0:
         return tfl.zeros_like(x)
@@ -71,6 +74,7 @@ def QuantizeAndDequantizeV2(
     """ROUND of the product with the scale, which makes the range fit: a range that is not given is that of the
     numbers, which are then not cut to it."""
     require(round_mode in ("HALF_TO_EVEN", "HALF_UP"), f"round_mode={round_mode} is not known")
+    require(signed_input < num_bits <= _MOST_BITS, f"num_bits={num_bits} is out of range")
     least = -(2 ** (num_bits - 1)) + narrow_range if signed_input else 0
     most = 2 ** (num_bits - 1) - 1 if signed_input else 2**num_bits - 1
     low, high = (input_min, input_max) if range_given else _min_max(tfl, x, axis)
@@ -92,6 +96,7 @@ def QuantizeAndDequantizeV2(
 
 def _quantize_dequantize(tfl: Lowering, x: Value, low: Value, high: Value, bits: int, narrow: bool) -> Value:
     """Return x rounded to the grid of an unsigned tensor of the range [low, high], nudged so that 0 is exact."""
+    _require_bits(bits)
     least, most = int(narrow), 2**bits - 1
     step = tfl.div(tfl.sub(high, low), _number(most - least))
     zero = _half_up(tfl, tfl.sub(_number(least), tfl.div(low, step)))
@@ -108,6 +113,10 @@ def _quantize_dequantize(tfl: Lowering, x: Value, low: Value, high: Value, bits:
     if empty.is_const or (low.data is not None and high.data is not None and (low.data < high.data).all()):
         return made
     return select(tfl, empty, elementwise(tfl, "MUL", x, 0), made)
+
+
+def _require_bits(bits: int) -> None:
+    require(2 <= bits <= _MOST_FAKED_BITS, f"num_bits={bits} is out of range")
 
 
 def _half_up(tfl: Lowering, x: Value) -> Value:

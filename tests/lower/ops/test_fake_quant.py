@@ -40,6 +40,15 @@ def test_fake_quant_of_a_range_that_nobody_has_trained():
     check_refused(fn, spec(2, 5), match="is empty")
 
 
+@pytest.mark.parametrize("bits", [2**40, 2**62])
+def test_absurd_numbers_of_bits_are_refused(bits):
+    """2 ** bits would fill any memory."""
+    v4 = lambda x: raw.QuantizeAndDequantizeV4(input=x, input_min=-1.0, input_max=1.0, num_bits=bits)  # noqa: E731
+    computed = lambda x: raw.FakeQuantWithMinMaxVars(inputs=x, min=-x[0, 0], max=x[0, 1], num_bits=bits)  # noqa: E731
+    for fn in (v4, computed):
+        check_refused(fn, spec(2, 5), match=f"num_bits={bits} is out of range")
+
+
 def test_fake_quant_with_computed_ranges():
     def quantize(x, low, high):
         return tf.quantization.fake_quant_with_min_max_vars(x, low, high)
