@@ -48,6 +48,24 @@ def _filled(op: Op, operands: Sequence[np.ndarray]) -> float:
     return float(np.prod(operands[0], dtype=np.float64))
 
 
+def _broadcast_to(op: Op, operands: Sequence[np.ndarray]) -> float:
+    return float(np.prod(operands[1], dtype=np.float64))
+
+
+def _repeated(op: Op, operands: Sequence[np.ndarray]) -> float:
+    return operands[0].size * float(np.prod(operands[1], dtype=np.float64))
+
+
+def _counted(op: Op, operands: Sequence[np.ndarray]) -> float:
+    start, limit, delta = (float(operand.item()) for operand in operands)
+    count = (limit - start) / delta if delta else math.inf
+    return abs(count) + 1 if math.isfinite(count) else math.inf
+
+
+def _cast(op: Op, operands: Sequence[np.ndarray]) -> float:
+    return operands[0].nbytes
+
+
 def _listed(op: Op, operands: Sequence[np.ndarray]) -> float:
     return operands[0].size * max(operands[0].ndim, 1)
 
@@ -59,8 +77,12 @@ def _multiplied(op: Op, operands: Sequence[np.ndarray]) -> float:
 
 
 _OTHERS: dict[str, Callable[[Op, Sequence[np.ndarray]], float]] = {
+    "tf.Bitcast": _cast,
+    "tf.BroadcastTo": _broadcast_to,
     "tf.Fill": _filled,
     "tf.GatherV2": _gathered,
     "tf.MatMul": _multiplied,
+    "tf.Range": _counted,
+    "tf.Tile": _repeated,
     "tf.Where": _listed,
 }

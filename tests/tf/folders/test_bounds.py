@@ -17,6 +17,11 @@ from fuseconv.tf.folders.bounds import numbers_of
     ("kind", "shapes", "attrs"),
     [
         ("AddV2", [(3, 1), (1, 4)], {}),
+        ("Bitcast", [(3, 1)], {}),
+        ("BroadcastTo", [(3, 1), np.array([2, 3, 4])], {}),
+        ("Range", [np.array(1), np.array(10), np.array(2)], {}),
+        ("Range", [np.array(1.0), np.array(-10.5), np.array(-2.0)], {}),
+        ("Tile", [(3, 1), np.array([2, 4])], {}),
         ("ConcatV2", [(3, 2), (1, 2), np.array(0)], {}),
         ("Fill", [np.array([5, 7]), ()], {}),
         ("GatherV2", [(3, 2), np.zeros((4, 2), np.int32), np.array(0)], {"batch_dims": 0}),
@@ -38,7 +43,10 @@ def test_results_are_no_larger(kind: str, shapes: list, attrs: dict) -> None:
 
 
 def test_of_others_nothing_is_known() -> None:
-    assert numbers_of(Op("tf.Range", [None] * 3)) is None
+    for step in (0.0, math.nan):
+        endless = numbers_of(Op("tf.Range", [None] * 3))
+        operands = [np.array(each) for each in (0.0, 9.0, step)]
+        assert endless is not None and endless(Op("tf.Range", []), operands) == math.inf
     assert numbers_of(Op("tf.Svd", [None])) is None
 
 
