@@ -47,7 +47,11 @@ def apply(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     except (Declined, TypeError, *ILL_FITTING):
         # Operands that do not fit together: a branch that is never taken may well hold such an op. Else lowering tells.
         return None
-    results = [np.asarray(result) for result in (made if isinstance(made, list) else [made])]
+    # Of an array of objects numpy takes one text as such.
+    results = [
+        np.asarray(result, object if isinstance(result, bytes) else None)
+        for result in (made if isinstance(made, list) else [made])
+    ]
     if len(results) != len(op.results):
         raise TypeError(f"the kernel of {op.type} made {len(results)} results where the op has {len(op.results)}")
     return results

@@ -116,6 +116,15 @@ def test_a_result_of_another_type_is_a_defect() -> None:
         _run("Relu6", X, results=2)
 
 
+@pytest.mark.parametrize("axis", [0, -1])
+def test_one_text_of_several_is_a_tensor_of_texts(axis: int) -> None:
+    texts = np.array([b"a", b"bc"], object)
+    made = Op("tf.GatherV2", [constant(each) for each in (texts, np.array(1), np.array(axis))])
+    made.add_result(types.STRING, ())
+    (text,) = folders.evaluate(made, [texts, np.array(1), np.array(axis)]) or [None]
+    assert text is not None and text.dtype == object and text.item() == b"bc"
+
+
 def test_symbols_go_through() -> None:
     """`apply` takes object arrays; `evaluate` is for numbers."""
     op = Op("tf.Pack", [], {}, name="pack")
