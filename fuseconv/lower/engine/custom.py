@@ -84,6 +84,8 @@ def _option(name: str, value: Any) -> Any:
         require(value.tflite is not None, f"the attribute {name}={value} is a type that TFLite does not have")
         return value.tflite
     if isinstance(value, (list, tuple)):
+        nested = any(isinstance(item, (list, tuple)) for item in value)
+        require(not nested, f"the attribute {name}, a list of shapes, cannot be an option of a custom op")
         return [_option(name, -1 if item is None else item) for item in value]
     kind = "a tensor" if isinstance(value, np.ndarray) else "a function" if isinstance(value, FuncRef) else "unknown"
     known = isinstance(value, (bool, int, float, str, bytes))

@@ -242,3 +242,9 @@ def test_an_attribute_whose_name_no_flexbuffer_holds_is_refused(name: str):
     op = Op("tf.Acme")
     with pytest.raises(Unsupported, match="cannot be an option"):
         CustomOps(every=True).form(op, {name: 1})
+
+
+def test_a_list_of_shapes_is_no_option():
+    with pytest.raises(Unsupported, match="output_shapes, a list of shapes, cannot be an option"):
+        CustomOps(every=True).form(Op("tf.Acme"), {"output_shapes": [[3, 2], [1]]})
+    assert CustomOps(every=True).form(Op("tf.Acme"), {"sizes": [3, 2]}) == ("Acme", {"sizes": [3, 2]})
