@@ -113,10 +113,6 @@ def _stays_float(context: Context) -> bool:
     return context.quantize is None
 
 
-def _runs_in_litert(context: Context) -> bool:
-    return context.quantize is None and context.target is None
-
-
 def _outlines(context: Context) -> bool:
     return bool(context.outlined)
 
@@ -125,8 +121,8 @@ def _has_no_target(context: Context) -> bool:
     return context.target is None
 
 
-def _tiles_broadcasts(context: Context) -> bool:
-    # Each target takes one form of a broadcast, and TILE no int16. The check of a body has neither.
+def _stays_float_in_litert(context: Context) -> bool:
+    # The check of a body has neither.
     return getattr(context, "target", None) is None and getattr(context, "quantize", None) is None
 
 
@@ -184,7 +180,9 @@ FUSE: Pipeline = (
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (
-    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat, tile_broadcasts.when(_tiles_broadcasts),
+    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat,
+    # Each target takes one form of a broadcast, and TILE no int16.
+    tile_broadcasts.when(_stays_float_in_litert),
     canonicalize, presize_states, canonicalize, pretranspose_matmul, legalize_outputs,
 )  # fmt: skip
 
@@ -216,7 +214,7 @@ CONVERT: Pipeline = (
     Stage("lower", (
         insert_call_once, guard_branches, reject_vector_signs, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
         # What these add would hide what quantization looks for, which runs them itself.
-        bypass_xnnpack.when(_stays_float), bypass_xnnpack_copies.when(_runs_in_litert),
+        bypass_xnnpack.when(_stays_float), bypass_xnnpack_copies.when(_stays_float_in_litert),
         protect_shared_memory.when(_stays_float),
     )),
     Stage("quantize", QUANTIZE),

@@ -29,7 +29,7 @@ def _quantizes(context: Context) -> bool:
     return context.quantize is not None
 
 
-def _runs_in_litert(context: Context) -> bool:
+def _quantizes_for_litert(context: Context) -> bool:
     return context.quantize is not None and context.target is None
 
 
@@ -65,6 +65,6 @@ PASSES: Pipeline = (
     weights_to_int4.when(lambda context: context.quantize == "int4"),
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
-    bypass_xnnpack.when(_quantizes), bypass_xnnpack_copies.when(_runs_in_litert), schedule_ops.when(_quantizes),
+    bypass_xnnpack.when(_quantizes), bypass_xnnpack_copies.when(_quantizes_for_litert), schedule_ops.when(_quantizes),
     protect_shared_memory.when(_quantizes),
 )  # fmt: skip

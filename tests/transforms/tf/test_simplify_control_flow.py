@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.check_pass import check_pass
+from tests.transforms.tf.branch_texts import SIDES
 
 
 def test_a_case_of_two_and_a_known_branch() -> None:
@@ -78,10 +79,8 @@ def test_a_branch_that_depends_on_the_input() -> None:
 
 
 def _case(*lines: str) -> str:
-    functions = [f"{name} {{\ninput %x: float32[2]\n%y: float32[2] = tf.{kind}(%x)\nreturn %y\n}}"
-                 for name, kind in (("neg", "Neg"), ("exp", "Exp"))]  # fmt: skip
     main = ["main {", "input %i: int32[]", "input %x: float32[2]", "%low: int32[] = tf.Maximum(%i, int32[] 0)", *lines]
-    return "\n".join([*main, "return %z", "}", *functions])
+    return "\n".join([*main, "return %z", "}", SIDES])
 
 
 def test_a_case_compares_an_index_as_it_was_before_it_was_clamped() -> None:
@@ -90,20 +89,6 @@ def test_a_case_compares_an_index_as_it_was_before_it_was_clamped() -> None:
     for bound, test in ((1, "tf.Less(%i, int32[] 1)"), (2, "tf.Equal(%held, int32[] 0)")):
         after = _case(held.format(bound), f"%y: bool[*] = {test}", f"%z: float32[2] = tf.If(%y, %x) {branches}")
         check_pass("simplify-control-flow", _case(held.format(bound), f"{case} {sides}"), after)
-
-
-_SIDES = """
-    neg {
-      input %x: float32[2]
-      %y: float32[2] = tf.Neg(%x)
-      return %y
-    }
-    exp {
-      input %x: float32[2]
-      %y: float32[2] = tf.Exp(%x)
-      return %y
-    }
-    """
 
 
 def test_a_branch_goes_by_what_its_condition_negates() -> None:
@@ -117,6 +102,6 @@ def test_a_branch_goes_by_what_its_condition_negates() -> None:
     }
     """
     after = before.replace("If(%not", "If(%b").replace("@neg, 'else_branch': @exp", "@exp, 'else_branch': @neg")
-    check_pass("simplify-control-flow", before + _SIDES, after + _SIDES)
+    check_pass("simplify-control-flow", before + SIDES, after + SIDES)
     # A condition of any rank may be a vector, which holds unless it is empty.
-    check_pass("simplify-control-flow", before.replace("bool[]", "bool[*]") + _SIDES)
+    check_pass("simplify-control-flow", before.replace("bool[]", "bool[*]") + SIDES)
