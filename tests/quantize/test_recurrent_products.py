@@ -129,15 +129,7 @@ def test_what_differs_in_a_first_step() -> None:
     assert {op.result.name for op in found} == {"b", "d"}
 
 
-_COLLECTS = """
-main {
-  input %x: float32[2]
-  %b: float32[3,2] = tfl.FILL(int32[2] [3, 2], float32[] 0.0)
-  %k: int32[]; %y: float32[3,2]; %z: float32[2] = tfl.WHILE(int32[] 0, %b, %x) \
-{'cond_subgraph_index': @more, 'body_subgraph_index': @step}
-  %o: float32[6] = tfl.RESHAPE(%y, int32[1] [6])
-  return %o
-}
+_THREE_STEPS = """
 more {
   input %i: int32[]
   input %f: float32[3,2]
@@ -150,7 +142,17 @@ step {
   input %f: float32[3,2]
   input %g: float32[2]
   %j: int32[] = tfl.ADD(%i, int32[] 1)
-  %h: float32[2] = tfl.TANH(%g)
+"""
+_COLLECTS = """
+main {
+  input %x: float32[2]
+  %b: float32[3,2] = tfl.FILL(int32[2] [3, 2], float32[] 0.0)
+  %k: int32[]; %y: float32[3,2]; %z: float32[2] = tfl.WHILE(int32[] 0, %b, %x) \
+{'cond_subgraph_index': @more, 'body_subgraph_index': @step}
+  %o: float32[6] = tfl.RESHAPE(%y, int32[1] [6])
+  return %o
+}
+""" + _THREE_STEPS + """  %h: float32[2] = tfl.TANH(%g)
   %r: float32[1,2] = tfl.RESHAPE(%h, int32[2] [1, 2])
   %p: int32[2] = tfl.PACK(%i, int32[] 0) {'axis': 0}
   %u: float32[3,2] = tfl.DYNAMIC_UPDATE_SLICE(%f, %r, %p)
@@ -182,19 +184,7 @@ main {
 {'cond_subgraph_index': @more, 'body_subgraph_index': @step}
   return %y
 }
-more {
-  input %i: int32[]
-  input %f: float32[3,2]
-  input %g: float32[2]
-  %m: bool[] = tfl.LESS(%i, int32[] 3)
-  return %m
-}
-step {
-  input %i: int32[]
-  input %f: float32[3,2]
-  input %g: float32[2]
-  %j: int32[] = tfl.ADD(%i, int32[] 1)
-  %r: float32[2] = tfl.GATHER(%f, %i) {'axis': 0}
+""" + _THREE_STEPS + """  %r: float32[2] = tfl.GATHER(%f, %i) {'axis': 0}
   %t: float32[2] = tfl.TANH(%r)
   return %j, %f, %t
 }
