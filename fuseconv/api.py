@@ -269,6 +269,7 @@ def _quantize_file(
     options: QuantizeOptions,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
+    """Do as `quantize_file`: load a .tflite, run the passes of quantization, and write it."""
     from fuseconv.load.tflite.reader import read_tflite  # not every conversion loads what reads files
     from fuseconv.quantize.existing import quantized_ops
 

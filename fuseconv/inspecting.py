@@ -125,6 +125,8 @@ def _list(vector: Any) -> list:
 
 
 class _Reader:
+    """A model as flatbuffers' generated code gives it, of so many bytes; nothing of it is trusted."""
+
     def __init__(self, model: Any, size: int) -> None:
         self.model = model
         self.size = size

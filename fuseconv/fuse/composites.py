@@ -52,6 +52,9 @@ def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, b
 
 
 class _CompositeRewriter:
+    """One walk through the graphs of a module and the functions that stay. composites: the fusions with their patterns
+    of names, those first that say most."""
+
     def __init__(
         self,
         module: Module,

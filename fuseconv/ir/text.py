@@ -239,6 +239,8 @@ def _parse_dim(text: str) -> Dim:
 
 
 class _Parser:
+    """Lines that are still to be parsed, and the graphs that were, by their names."""
+
     def __init__(self, text: str) -> None:
         self.lines = iter(text.splitlines())
         self.graphs: dict[str, Graph] = {}

@@ -93,6 +93,9 @@ def _other_kind(path: Path, head: bytes) -> str:
 
 
 class _Loader:
+    """A GraphDef that is loaded, and the name of its file, for messages. depths: of nodes, by how many steps they come
+    after the first ones."""
+
     def __init__(self, proto: Any, name: str) -> None:
         self.name = name
         self.producer = proto.versions.producer

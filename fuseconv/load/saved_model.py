@@ -125,6 +125,8 @@ def _chosen(meta: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 class _Loader:
+    """One MetaGraphDef of a SavedModel that is loaded, with its variables, tables and assets."""
+
     def __init__(self, files: ModelFiles, meta: Any) -> None:
         self.nodes = Nodes(meta.graph_def.node)
         self.importer = Importer(meta.graph_def.library.function, OpDefs(meta.meta_info_def.stripped_op_list))

@@ -130,6 +130,8 @@ class _Bounds:
                 self.borne[value] = _PART[self.dtype] * (found.largest - found.least)
 
     def visit(self, op: Op) -> None:
+        """Note how large the errors of an op's operands may be for those of its results to be borne, and the op itself
+        if the steps of integers make larger ones."""
         results = [value for value in op.results if value in self.ranges]
         wanted = min((self.borne.get(value, math.inf) for value in results), default=math.inf)
         least = _PART[self.dtype] * max((abs(self.ranges[value]) for value in results), default=0.0) or math.inf

@@ -130,6 +130,7 @@ class _Added:
 
 
 def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
+    """Add to a graph what reduces these values to their least and largest numbers, and to means of channels."""
     known = set(made)
     alike = {value: same for value in made if (same := _unchanged(value)) in known}
     values = [value for value in made if value not in alike]

@@ -58,6 +58,8 @@ def _shared_weights(graph: Graph) -> set[Value]:
 
 
 class _Rewriting:
+    """One rewriting of a graph by its recipe. out: the ops that take the place of its own so far."""
+
     def __init__(
         self, recipe: Recipe, moments: Mapping[Value, Moments], means: Mapping[Value, np.ndarray]
     ) -> None:

@@ -209,6 +209,7 @@ class _Model:
         return Table("SignatureDef", fields)
 
     def _subgraph(self, graph: Graph) -> Table:
+        """Describe a graph as a SubGraph: equal constants are one tensor, and each tensor has a name of its own."""
         first: dict[Any, int] = {}
         values: list[Value] = []
         tensors: dict[Value, int] = {}
@@ -242,6 +243,8 @@ class _Model:
         return self.buffers.index(value), value.dtype, value.shape, value.quantization
 
     def _tensor(self, value: Value, name: str, signed: bool, tensors: dict[Value, int]) -> Table:
+        """Describe a value as a Tensor. signed: with a signature of its shape, if that has unknown sizes. Raises
+        FuseconvError for a constant that is not what its value declares, InputError for sizes beyond 32 bits."""
         dtype, data = value.dtype, value.stored
         if dtype.tflite is None:
             raise FuseconvError(f"the tensor {name} has the type {dtype}, which TFLite does not have")
@@ -268,6 +271,7 @@ class _Model:
         return Table("Tensor", fields)
 
     def _operator(self, op: Op, tensors: dict[Value, int]) -> Table:
+        """Describe an op as an Operator, with its options. Raises FuseconvError for one that TFLite does not have."""
         if op.dialect != "tfl":
             raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: it was not lowered to TFLite")
         custom = op.type == "CUSTOM"

@@ -135,6 +135,9 @@ def told(name: str) -> Iterator[None]:
 
 
 class _Reader:
+    """A module in MLIR's bytecode: its sections, and what other sections refer to by number. Raises DamagedError or
+    UnreadError."""
+
     def __init__(self, data: bytes) -> None:
         self.data = data
         cursor = Cursor(data, 0, len(data))
@@ -281,6 +284,7 @@ class _Reader:
         return Var(self.attributes.type(kind), name=place.name if isinstance(place, Location) else "")
 
     def _operation(self, cursor: Cursor, scope: Scope, depth: int) -> Operation:
+        """Read an op, with its regions so deep in others, and define its results in the scope."""
         dialect, full_name = self._at(self.op_names, cursor.varint(), "op")
         mask, location = cursor.byte(), cursor.varint()
         name, version = _versioned(dialect, full_name)

@@ -109,6 +109,7 @@ class _Turned(NamedTuple):
 
 
 def _turned_matrices(tfl: Lowering, x: Value, vectors: bool) -> _Turned:
+    """Turn pairs of columns of x [..., m, n] until all are orthogonal: one-sided Jacobi sweeps."""
     height, count = static_dims(shape_of(x)[-2:], _UNKNOWN)
     x = reshape(tfl, x, (product(shape_of(x)[:-2]), height, count), x)
     scale = tfl.reduce_max(tfl.abs_(x), [1, 2], keep_dims=True)

@@ -52,6 +52,9 @@ def hoist(module: Module, moves: Callable[[LoopForm], bool] = lambda loop: False
 
 
 class _Hoister:
+    """Moves what one loop allows in front of it. moves: also ops that only take tensors apart or put them together.
+    before: the ops that stand there then; carried: what they make, by the variable that holds it in the body."""
+
     def __init__(self, loop: LoopForm, graph: Graph, module: Module, moves: bool) -> None:
         self.moves = moves
         self.loop = loop

@@ -43,6 +43,8 @@ def raise_scans(module: Module) -> bool:
 
 
 class _Scan:
+    """One loop that may be a scan, with its number of steps."""
+
     def __init__(self, op: Op, graph: Graph, module: Module) -> None:
         self.op, self.graph = op, graph
         self.form = LoopForm(op, module)

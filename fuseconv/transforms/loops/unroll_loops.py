@@ -71,6 +71,9 @@ class _Read(NamedTuple):
 
 
 class _Unrolled:
+    """One loop of so many steps, and what is known of its variables: the reads of rows in a step, and the items that it
+    writes to lists, by their variables."""
+
     def __init__(self, loop: LoopForm, graph: Graph, steps: int, report: Report) -> None:
         self.loop = loop
         self.report = report

@@ -89,6 +89,9 @@ def classify(op: Op, module: Module) -> Loop:
 
 
 class _Classifier:
+    """The variables of one loop, by their places. longest: numbers whose largest one ends the loop, where its condition
+    asks for them."""
+
     def __init__(self, form: LoopForm) -> None:
         self.form = form
         self.op, self.cond, self.body = form.op, form.cond, form.body

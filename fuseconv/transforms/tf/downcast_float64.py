@@ -44,6 +44,8 @@ def downcast_float64(module: Module, report: Report) -> bool:
 
 
 class _Downcast:
+    """What was narrowed so far: how many values, how many constants overflowed, and the ops that look at bits."""
+
     def __init__(self) -> None:
         self.values = 0
         self.overflows = 0

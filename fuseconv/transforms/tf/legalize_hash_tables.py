@@ -60,6 +60,8 @@ def _size(table: Table) -> Value:
 
 
 class _Lookup:
+    """Writes the lookups of one table at one place."""
+
     def __init__(self, tf: TfBuilder, table: Table, module: Module) -> None:
         self.tf = tf
         self.table = table

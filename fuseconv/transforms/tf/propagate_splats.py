@@ -37,6 +37,8 @@ def propagate_splats(module: Module, report: Report) -> bool:
 
 
 class _Numbers:
+    """The values of a graph that hold one number everywhere, with that number as an array without dimensions."""
+
     def __init__(self, report: Report) -> None:
         self.report = report
         self.known: dict[Value, np.ndarray] = {}

@@ -60,6 +60,8 @@ def sink_repeats(module: Module) -> bool:
 
 
 class _Sinking:
+    """One walk through a graph. cores: of values whose groups repeat, what they are in groups."""
+
     def __init__(self) -> None:
         self.cores: dict[Value, _Core] = {}
         # The reshapes of values that came so far.

@@ -61,6 +61,7 @@ def dynamic_conv(tf: Scope, op: Operation, x: Value, kernel: Value, padding: Val
 
 
 def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[int]) -> Value:
+    """Make a convolution of any order of dimensions one of the order that TF has: transpose operands and result."""
     input_order, kernel_order, output_order = conv_orders(op)
     made, kind = tensor_type(op.results[0]).dtype, tensor_type(op.operands[0])
     windows = conv_windows(op, kind.rank - 2, pads)
