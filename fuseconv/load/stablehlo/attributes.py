@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +47,8 @@ class TensorType:
     @property
     def sizes(self) -> list[int]:
         """Return the sizes of a tensor of which they are known."""
-        return [size for size in self.shape if size is not None]
+        shape: tuple[Any, ...] = self.shape
+        return [*shape] if self.is_static else [size for size in shape if size is not None]
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,18 @@ class Location:
     name: str
 
 
-@dataclass(frozen=True)
-class Entry:
-    """The bytes of an attribute or type, and how they are written."""
+class Entry(NamedTuple):
+    """How an attribute or type is written, and where its bytes stand."""
 
     dialect: str
     custom: bool
-    data: Cursor
+    data: bytes
+    at: int
+    end: int
+
+    def cursor(self) -> Cursor:
+        """Return a cursor over the bytes."""
+        return Cursor(self.data, self.at, self.end)
 
 
 class Attributes:
@@ -90,8 +97,9 @@ class Attributes:
 
     def __init__(self, strings: list[bytes], attributes: list[Entry], types: list[Entry]) -> None:
         self.strings = strings
-        self._entries = {"attribute": attributes, "type": types}
-        self._found: dict[tuple[str, int], Any] = {}
+        self._attribute_entries, self._type_entries = attributes, types
+        self._attributes: dict[int, Any] = {}
+        self._types: dict[int, Any] = {}
         self._depth = 0
 
     def string(self, index: int) -> bytes:
@@ -107,48 +115,53 @@ class Attributes:
 
     def entry(self, index: int) -> Entry:
         """Return how an attribute is written."""
-        return self._entry("attribute", index)
-
-    def _entry(self, what: str, index: int) -> Entry:
-        entries = self._entries[what]
-        if index >= len(entries):
-            raise DamagedError(f"the {what} {index} is named, and there are {len(entries)}")
-        return entries[index]
+        return _entry("attribute", self._attribute_entries, index)
 
     def attribute(self, index: int) -> Any:
         """Return what an attribute says: a number, text (of strings, symbols and enumerations), list, dict, array,
         `TensorType`, `Location`, or `Other`."""
-        return self._decoded("attribute", index)
+        found = self._attributes.get(index)
+        if found is None:
+            found = self._attributes[index] = self._decoded(self.entry(index), self._attribute)
+        return found
 
     def type(self, index: int) -> Any:
         """Return a `TensorType`, `FunctionType`, `OtherType`, or the `DType` of an element."""
-        return self._decoded("type", index)
+        found = self._types.get(index)
+        if found is None:
+            entry = _entry("type", self._type_entries, index)
+            found = self._types[index] = self._decoded(entry, self._type)
+        return found
 
-    def _decoded(self, what: str, index: int) -> Any:
-        key = what, index
-        if key in self._found:
-            return self._found[key]
-        entry = self._entry(what, index)
+    def _decoded(self, entry: Entry, decode: Callable[[Entry, Cursor], Any]) -> Any:
         if self._depth >= _MOST_DEPTH:
             raise DamagedError(f"attributes and types stand in each other more than {_MOST_DEPTH} deep")
         self._depth += 1
-        cursor = Cursor(entry.data.data, entry.data.at, entry.data.end)
-        found = self._decode(what, entry, cursor)
+        found = decode(entry, entry.cursor())
         self._depth -= 1
-        self._found[key] = found
         return found
 
-    def _decode(self, what: str, entry: Entry, cursor: Cursor) -> Any:
+    def _attribute(self, entry: Entry, cursor: Cursor) -> Any:
         if not entry.custom:
-            return OtherType(cursor.text()) if what == "type" else Other(cursor.text())
+            return Other(cursor.text())
         if entry.dialect == VHLO:
-            found = self._vhlo_type(cursor) if what == "type" else self._vhlo_attribute(cursor)
-        elif entry.dialect == BUILTIN and what == "attribute":
+            found = self._vhlo_attribute(cursor)
+        elif entry.dialect == BUILTIN:
             found = self._builtin_attribute(cursor)
         else:
-            return OtherType(entry.dialect) if what == "type" else Other(entry.dialect)
-        if not isinstance(found, Other | OtherType):
-            cursor.done(f"an {what}" if what == "attribute" else "a type")
+            return Other(entry.dialect)
+        if cursor.at != cursor.end and not isinstance(found, Other | OtherType):
+            cursor.done("an attribute")
+        return found
+
+    def _type(self, entry: Entry, cursor: Cursor) -> Any:
+        if not entry.custom:
+            return OtherType(cursor.text())
+        if entry.dialect != VHLO:
+            return OtherType(entry.dialect)
+        found = self._vhlo_type(cursor)
+        if cursor.at != cursor.end and not isinstance(found, OtherType):
+            cursor.done("a type")
         return found
 
     def _vhlo_type(self, cursor: Cursor) -> Any:
@@ -276,6 +289,12 @@ class Attributes:
         if code == 15:
             return Location("")
         raise UnreadError(f"it has an attribute of number {code} of MLIR's own, which this version does not know")
+
+
+def _entry(what: str, entries: list[Entry], index: int) -> Entry:
+    if index >= len(entries):
+        raise DamagedError(f"the {what} {index} is named, and there are {len(entries)}")
+    return entries[index]
 
 
 def _booleans(data: bytes, count: int) -> np.ndarray:

@@ -99,11 +99,13 @@ class Scope:
         self.values[self.defined : self.defined + len(made)] = made
         self.defined += len(made)
 
-    def value(self, index: int) -> Var:
-        found = self.values[index] if index < len(self.values) else None
-        if found is None:
-            raise DamagedError(f"the value {index} is read before it is made")
-        return found
+    def read(self, indices: list[int]) -> list[Var]:
+        """Return the values of these numbers."""
+        values = self.values
+        found = [values[index] if index < len(values) else None for index in indices]
+        if None in found:
+            raise DamagedError(f"the value {indices[found.index(None)]} is read before it is made")
+        return found  # type: ignore[return-value]
 
 
 @dataclass
@@ -154,6 +156,7 @@ class _Reader:
         self.attributes = Attributes(self.strings, *entries)
         self.properties = self._properties()
         self._named: dict[Any, dict[str, int]] = {}
+        self._kinds: dict[int, tuple[str, str, int]] = {}
 
     def module(self) -> Module:
         module = Module(self.attributes, self.producer)
@@ -191,7 +194,7 @@ class _Reader:
         return self.sections[kind]
 
     def _strings(self, cursor: Cursor) -> list[bytes]:
-        sizes = [cursor.varint() for _ in range(cursor.count())][::-1]
+        sizes = cursor.varints()[::-1]
         if sum(sizes) != cursor.left or 0 in sizes:
             raise DamagedError("its texts are longer or shorter than their section")
         return [cursor.take(size)[:-1] for size in sizes]
@@ -214,9 +217,8 @@ class _Reader:
         ops = []
         while cursor.left:
             dialect = self._at(dialects, cursor.varint(), "dialect")
-            for _ in range(cursor.count()):
-                index = cursor.flagged()[0] if self.version >= _PROPERTIES else cursor.varint()
-                ops.append((dialect, self._text(index)))
+            flags = 1 if self.version >= _PROPERTIES else 0
+            ops += [(dialect, self._text(index >> flags)) for index in cursor.varints()]
         return dialects, ops
 
     def _at(self, items: list[Any], index: int, what: str) -> Any:
@@ -232,9 +234,12 @@ class _Reader:
         for entries, count in zip(lists, counts):
             while len(entries) < count:
                 dialect = self._at(self.dialects, offsets.varint(), "dialect")
-                for _ in range(offsets.count()):
-                    size, custom = offsets.flagged()
-                    entries.append(Entry(dialect, custom, data.part(size)))
+                for flagged in offsets.varints():
+                    at = data.at
+                    data.at += flagged >> 1
+                    entries.append(Entry(dialect, flagged & 1 == 1, data.data, at, data.at))
+                if data.at > data.end:
+                    raise DamagedError(f"attributes and types take {data.at - data.end} bytes more than their section")
         return lists
 
     def _properties(self) -> list[Cursor]:
@@ -285,18 +290,18 @@ class _Reader:
 
     def _operation(self, cursor: Cursor, scope: Scope, depth: int) -> Operation:
         """Read an op, with its regions so deep in others, and define its results in the scope."""
-        dialect, full_name = self._at(self.op_names, cursor.varint(), "op")
-        mask, location = cursor.byte(), cursor.varint()
-        name, version = _versioned(dialect, full_name)
+        index, mask, location = cursor.varint(), cursor.byte(), cursor.varint()
+        full_name, name, version = self._kinds.get(index) or self._kind(index)
         held: dict[str, int] = {}
         if mask & _HAS_ATTRIBUTES:
             held = self._dictionary(cursor.varint())
         if mask & _HAS_PROPERTIES:
-            held = {**held, **self._property_names(full_name, cursor.varint())}
+            own = self._property_names(full_name, cursor.varint())
+            held = {**held, **own} if held else own
         op = Operation(name, version, [], [], [], self.made, location, held)
         kinds = cursor.varints() if mask & _HAS_RESULTS else []
         if mask & _HAS_OPERANDS:
-            op.operands = [scope.value(index) for index in cursor.varints()]
+            op.operands = scope.read(cursor.varints())
         op.results = [Var(self.attributes.type(kind), op, index) for index, kind in enumerate(kinds)]
         # Where a tensor is to lie changes no element of it.
         scope.define(op.operands if name in _ANNOTATIONS and len(kinds) == len(op.operands) else op.results)
@@ -307,6 +312,12 @@ class _Reader:
         if mask & _HAS_REGIONS:
             op.regions = self._regions(cursor, scope, depth)
         return op
+
+    def _kind(self, index: int) -> tuple[str, str, int]:
+        """Return the full name, name and version of a kind of ops."""
+        dialect, full_name = self._at(self.op_names, index, "op")
+        kind = self._kinds[index] = (full_name, *_versioned(dialect, full_name))
+        return kind
 
     def _regions(self, cursor: Cursor, scope: Scope, depth: int) -> list[Region]:
         count, isolated = cursor.flagged()
@@ -332,7 +343,7 @@ class _Reader:
         key = "dictionary", index
         if key not in self._named:
             entry = self.attributes.entry(index)
-            cursor = Cursor(entry.data.data, entry.data.at, entry.data.end)
+            cursor = entry.cursor()
             if entry.dialect != BUILTIN or not entry.custom or cursor.varint() != 1:
                 raise DamagedError("the attributes of an op are no dictionary")
             pairs = [(self.attributes.attribute(cursor.varint()), cursor.varint()) for _ in range(cursor.count())]
@@ -348,7 +359,7 @@ class _Reader:
             names = vhlo.op_attributes().get(op)
             if names is None:
                 return {}
-            self._named[key] = {name: cursor.varint() for name in names}
+            self._named[key] = dict(zip(names, cursor.numbers(len(names))))
             cursor.done(f"the attributes of {op}")
         return self._named[key]
 

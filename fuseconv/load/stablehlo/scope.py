@@ -57,7 +57,7 @@ class Scope(TfBuilder):
         """Let the ops that are built from here on stand for an op."""
         self.source = op
         name = self.functions.node_name(op, None if self.outer is None else self.outer.source)
-        self.op = Op("ir.import", name=name, sources=(name,))
+        self.op.name, self.op.sources = name, (name,)
 
     def value(self, var: Var) -> Value:
         """Return the value that stands for a variable."""
@@ -166,7 +166,7 @@ def ints(value: Any) -> list[int]:
 def axes(value: Any, rank: int) -> list[int]:
     """Return the dimensions that an attribute lists, each once and each of a tensor of this rank."""
     found = ints(value)
-    if len(set(found)) != len(found) or any(not 0 <= axis < rank for axis in found):
+    if len(set(found)) != len(found) or (found and not 0 <= min(found) <= max(found) < rank):
         raise DamagedError(f"the dimensions {found[:9]} are none of {rank}")
     return found
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fuseconv.load.stablehlo.attributes import Attributes, Entry, Other, OtherType, UnreadError, _booleans
-from fuseconv.load.stablehlo.cursor import Cursor, DamagedError
+from fuseconv.load.stablehlo.cursor import DamagedError
 
 
 def _entry(*data: int, dialect: str = "vhlo") -> Entry:
-    return Entry(dialect, True, Cursor(bytes(data), 0, len(data)))
+    return Entry(dialect, True, bytes(data), 0, len(data))
 
 
 def _number(value: int) -> int:
