@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.pass_manager import Context, Pipeline
+from fuseconv.transforms.tf.dead_code_elimination import eliminate_dead_code
 from fuseconv.transforms.tf.simplify_stablehlo import simplify_stablehlo
 from fuseconv.transforms.tf.sink_broadcasts import sink_broadcasts
 from fuseconv.transforms.tf.sink_repeats import sink_repeats
@@ -13,6 +14,8 @@ def _has_stablehlo(context: Context) -> bool:
     return context.module.has_stablehlo
 
 
+# What these leave that nothing reads, half of the ops, is not worth what `canonicalize` does with each.
 PASSES: Pipeline = tuple(
-    item.when(_has_stablehlo) for item in (sink_broadcasts, sink_repeats, simplify_stablehlo, sink_unit_dimensions)
+    item.when(_has_stablehlo)
+    for item in (sink_broadcasts, sink_repeats, simplify_stablehlo, sink_unit_dimensions, eliminate_dead_code)
 )

@@ -5,10 +5,19 @@ from __future__ import annotations
 from operator import attrgetter
 
 from fuseconv.ir.graph import Graph, Module, Op, detach
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.side_effects import bodies, has_effect, is_idle
 
 _USES = attrgetter("uses")
+
+
+@module_pass("dead-code-elimination", after_changes=True)
+def eliminate_dead_code(module: Module, report: Report) -> bool:
+    """Drop what nothing reads: y = f(x), return x -> return x. `canonicalize` does so last, and looks at all first."""
+    before = [len(graph.ops) for graph in module.graphs()]
+    remove_dead_code(module, report)
+    return [len(graph.ops) for graph in module.graphs()] != before
 
 
 def remove_dead_code(module: Module, report: Report) -> None:

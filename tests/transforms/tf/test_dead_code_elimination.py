@@ -3,7 +3,37 @@
 from __future__ import annotations
 
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
+
+
+def test_what_nothing_reads_goes() -> None:
+    check_pass("dead-code-elimination", """
+    main {
+      input %x: float32[2]
+      %a: float32[2] = tf.Neg(%x)
+      %b: float32[2] = tf.Abs(%a)
+      %y: float32[2] = tf.Exp(%x)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %y: float32[2] = tf.Exp(%x)
+      return %y
+    }
+    """)
+
+
+def test_what_is_read_stays() -> None:
+    check_pass("dead-code-elimination", """
+    main {
+      input %x: float32[2]
+      %y: float32[2] = tf.Exp(%x)
+      %z: float32[2] = tf.Exp(%x)
+      return %y, %z
+    }
+    """)
 
 
 def test_chains_without_readers_go_at_once() -> None:
