@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -64,7 +64,16 @@ class Node(Term):
         if kind not in self.kinds or count > len(operands) or (count < len(operands) and not self.rest):
             return False
         orders = [operands, operands[::-1]] if kind in COMMUTATIVE else [operands]
-        return any(all(map(_may_be, self.operands, order)) for order in orders)
+        return any(self._may_have(order) for order in orders)
+
+    def _may_have(self, makers: Sequence[str | bool | None]) -> bool:
+        """Return False if operands with these keys cannot match. A parameter that stands twice is one value."""
+        of_parameters: dict[Any, Any] = {}
+        return all(
+            _may_be(term, maker)
+            and (not isinstance(term, Parameter) or of_parameters.setdefault(term.name, maker) == maker)
+            for term, maker in zip(self.operands, makers)
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from typing import Union
 
@@ -19,6 +20,8 @@ Shape = tuple[Dim, ...]
 
 # A monomial is a sorted tuple of atoms, an atom a symbol's name or ("//", numerator, denominator).
 _Monomial = tuple
+# What the sizes of a tensor are of which all are known.
+_NUMBERS = frozenset({int})
 _fresh = itertools.count()
 
 # The sizes of models in use weigh up to 50 or so; a ladder of `Tile(x, Shape(x))` doubles the degree with each rung.
@@ -237,6 +240,9 @@ def ceildiv(a: Dim, b: Dim) -> Dim:
 
 def product(dims: Iterable[Dim]) -> Dim:
     """Return the number of elements of a shape."""
+    dims = tuple(dims)
+    if _NUMBERS.issuperset(map(type, dims)):
+        return math.prod(dims)  # type: ignore[arg-type]
     count = 1
     unknown: Dim = 1
     for dim in dims:
@@ -254,7 +260,7 @@ def substitute_dim(dim: Dim, sizes: Mapping[str, Dim], default: int | None = Non
 
 def is_static(shape: Shape | None) -> bool:
     """Return whether the rank and every dimension are known."""
-    return shape is not None and all(isinstance(dim, int) for dim in shape)
+    return shape is not None and _NUMBERS.issuperset(map(type, shape))
 
 
 def is_empty(shape: Shape | None) -> bool:

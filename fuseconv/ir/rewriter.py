@@ -24,10 +24,11 @@ def rewrite_ops(graph: Graph, kinds: Collection[str], rewrite: Rewrite, revisit:
     pending = graph.ops[::-1]
     out: list[Op] = []
     graph.ops = out
+    keep = out.append
     while pending:
         op = pending.pop()
         if op.kind not in kinds:
-            out.append(op)
+            keep(op)
             continue
         count = len(out)
         values = rewrite(op, out)

@@ -225,28 +225,26 @@ def told_size(subgraphs: Sequence[Subgraph], plan: bytes) -> int | None:
 
 
 def _is_quick(buffers: Sequence[Buffer]) -> bool:
-    steps = max((last for _, _, last in buffers), default=0) + 1
-    together = live_bytes([(1, first, last) for _, first, last in buffers], steps)
-    alone = sum(last < 0 for _, _, last in buffers)
-    return sum(count * count for count in (*together, alone)) <= _MOST_PAIRS * (len(buffers) + 1)
+    ends = [last for _, _, last in buffers]
+    together = live_bytes([(1, first, last) for _, first, last in buffers], max(ends, default=0) + 1)
+    return sum([count * count for count in (*together, ends.count(-1))]) <= _MOST_PAIRS * (len(buffers) + 1)
 
 
 def _place(buffers: Sequence[Buffer], order: Sequence[int]) -> tuple[int, list[int]]:
     """Place buffers in this order, each in the first gap. Return the bytes of all, and where each begins."""
-    placed: dict[int, list[tuple[int, int, int]]] = {}
+    # What stands at each step, the one before the first among them: there nothing is run.
+    placed: list[list[tuple[int, int, int]]] = [[] for _ in range(max([last for _, _, last in buffers], default=0) + 2)]
     begins = [0] * len(buffers)
     total = 0
     for number in order:
         size, first, last = buffers[number]
-        taken = set().union(*[placed[step] for step in range(first, last + 1) if step in placed])
-        begins[number] = begin = _first_gap(size, taken)
-        total = max(total, begin + size)
+        steps = placed[first + 1 : last + 2]
+        begins[number] = begin = _first_gap(size, set().union(*steps))
+        if begin + size > total:
+            total = begin + size
         entry = begin, begin + size, number
-        for step in range(first, last + 1):
-            if step in placed:
-                placed[step].append(entry)
-            else:
-                placed[step] = [entry]
+        for step in steps:
+            step.append(entry)
     return total, begins
 
 

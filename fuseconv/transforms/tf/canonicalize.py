@@ -165,7 +165,10 @@ class _Walk:
         shapes = shape_functions.infer(op) if made is None else [each.shape for each in made]
         op.fits = shapes is not None and None not in shapes
         for result, shape in zip(op.results, shapes or [None] * len(op.results)):
-            result.shape = shape if self.only_infer else more_known(shape, result.shape)
+            if self.only_infer:
+                result.shape = shape
+            elif shape != result.shape:
+                result.shape = more_known(shape, result.shape)
         # The shapes tell first whether the elements are few enough to be computed.
         contents = content(op) if made is None else [each.content for each in made]
         for result, elements in zip(op.results, contents):

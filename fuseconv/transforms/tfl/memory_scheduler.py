@@ -36,7 +36,16 @@ def lighter_order(subgraph: Subgraph, pinned: Sequence[int] = (), inside: Sequen
     order = list(range(len(subgraph.nodes)))
     peak = flow.peak(order)
     found = list(_lighter(flow, peak)) if peak else []
-    return next((lighter for lighter in reversed(found) if _is_smaller(flow, lighter, order, peak)), None)
+    size: int | None = None
+    for lighter in reversed(found):
+        made = planned_size(flow.buffers(lighter))
+        if made is None or made < peak:
+            return lighter  # no plan takes less than the peak
+        # An order with a lower peak may leave larger gaps.
+        size = size or planned_size(flow.buffers(order))
+        if size is None or made < size:
+            return lighter
+    return None
 
 
 def _around_peak(subgraph: Subgraph, inside: Sequence[int]) -> tuple[int, int, Subgraph]:
@@ -82,16 +91,6 @@ def _renumbered(part: Subgraph) -> Subgraph:
     nodes = [Node(renumbered(node.operands), renumbered(node.results)) for node in part.nodes]
     sizes = [part.sizes[tensor] for tensor in numbers if tensor >= 0]
     return Subgraph(renumbered(part.inputs), renumbered(part.outputs), nodes, sizes)
-
-
-def _is_smaller(flow: _Flow, lighter: Sequence[int], order: Sequence[int], peak: int) -> bool:
-    """Return whether the arena of an order is smaller than that of another, which has this peak. An order with a lower
-    peak may leave larger gaps."""
-    made = planned_size(flow.buffers(lighter))
-    if made is None or made < peak:
-        return True  # no plan takes less than the peak
-    size = planned_size(flow.buffers(order))
-    return size is None or made < size
 
 
 def peak_bytes(subgraph: Subgraph, inside: Sequence[int]) -> int:
