@@ -24,7 +24,7 @@ _SYMBOLIC = {
     **dict.fromkeys(("Concat", "Fill", "Select", "SelectV2", "Split"), slice(1, None)),
     "ConcatV2": slice(0, -1),
 }
-_FOLLOWED = frozenset(dtype for dtype in types.ALL if dtype.numpy.kind in "iub")
+FOLLOWED = frozenset(dtype for dtype in types.ALL if dtype.numpy.kind in "iub")
 # Those that find one of several elements.
 _COMPARING = frozenset({"Max", "Min"})
 _SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank", "TensorListLength"})
@@ -41,7 +41,7 @@ def content(op: Op) -> list[np.ndarray | None]:
     """
     nothing: list[np.ndarray | None] = [None] * len(op.results)
     for result in op.results:
-        if result.dtype not in _FOLLOWED:
+        if result.dtype not in FOLLOWED:
             return nothing
     if op.kind == "tf.StatelessRandomGetAlg":
         return [_objects(_PHILOX)]

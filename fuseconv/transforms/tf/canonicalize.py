@@ -22,7 +22,7 @@ from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies, is_repeatable
-from fuseconv.tf.symbolic_content import content
+from fuseconv.tf.symbolic_content import FOLLOWED, content
 from fuseconv.tf.traits import CALLS, FORWARDS, LOOPS, RUNNERS, VARIABLES
 from fuseconv.tfl.kernel_limits import LARGEST_RANK
 from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions
@@ -34,6 +34,8 @@ _GROWTH_BYTES = 1 << 20
 _NO_WORK = 1 << 14
 # Up to this size it is made all the same, for the time that it takes to fold what reads it.
 _POSTPONED_BYTES = 1 << 28
+# A cast forwards what is of its type already.
+_FORWARDING = FORWARDS | {"tf.Cast"}
 # Ops whose results are no larger than their operands. Others, if their size is not known, might fill the memory.
 _NEVER_LARGER = frozenset({
     "tf.DynamicPartition", "tf.ListDiff", "tf.NonMaxSuppression", "tf.NonMaxSuppressionV2", "tf.NonMaxSuppressionV3",
@@ -123,7 +125,7 @@ class _Walk:
                 for body, _ in bodies(op, self.module):
                     self.walk_graph(body)
             else:
-                if self.drop_forwarding(op):
+                if op.kind in _FORWARDING and self.drop_forwarding(op):
                     continue
                 self.infer(op)
                 if self.fold(op):
@@ -146,9 +148,8 @@ class _Walk:
         return True
 
     def drop_forwarding(self, op: Op) -> bool:
-        """Drop an op that hands its operands on: Identity(x) -> x. Return whether it is gone."""
-        same_type = op.kind == "tf.Cast" and op.operands[0].dtype is op.result.dtype  # type: ignore[union-attr]
-        if op.kind not in FORWARDS and not same_type:
+        """Drop an op of a forwarding kind, if it hands its operands on: Identity(x) -> x. Return whether it is gone."""
+        if op.kind == "tf.Cast" and op.operands[0].dtype is not op.result.dtype:  # type: ignore[union-attr]
             return False
         operands = [value for value in op.operands if value is not None]
         if op.kind == "tf.EnsureShape" and (self.depth or operands[0].op is not None):
@@ -170,6 +171,9 @@ class _Walk:
             elif shape != result.shape:
                 result.shape = more_known(shape, result.shape)
         # The shapes tell first whether the elements are few enough to be computed.
+        if made is None and len(op.results) == 1 and op.result.dtype not in FOLLOWED:
+            op.result.content = None
+            return
         contents = content(op) if made is None else [each.content for each in made]
         for result, elements in zip(op.results, contents):
             result.content = elements
@@ -236,7 +240,7 @@ class _Walk:
             empty = empty_constants([(result.dtype, result.shape) for result in op.results])
             if empty:
                 return self.replace(op, empty, "folded", "empty tensor", "it has no elements")
-        arrays = _contents(op)
+        arrays = _contents(op) if op.results and op.result.content is not None else None
         if arrays is None and self.may_fold(op):
             arrays = self.compute(op)
         if arrays is None:

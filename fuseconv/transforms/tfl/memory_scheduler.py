@@ -314,24 +314,25 @@ class _Window:
     def _step(self, states: dict[int, tuple[int, int, int, int]], budget: int) -> dict[int, tuple[int, int, int, int]]:
         """Run one unit more, each that may run."""
         made: dict[int, tuple[int, int, int, int]] = {}
+        units, dies, before, after = self.units, self.dies, self.before, self.after
         for done, (now, ready, _, _) in states.items():
             rest = ready
             while rest:
                 bit = rest & -rest
                 rest ^= bit
                 index = bit.bit_length() - 1
-                unit, reached = self.units[index], done | bit
+                unit, reached = units[index], done | bit
                 if reached in made or now + unit.first >= budget:
                     continue
                 then = now
-                for readers, size in self.dies[index]:
+                for readers, size in dies[index]:
                     if not readers & ~reached:
                         then -= size
                 if then + unit.rest >= budget:
                     continue
                 free = ready ^ bit
-                for other in self.after[index]:
-                    if not self.before[other] & ~reached:
+                for other in after[index]:
+                    if not before[other] & ~reached:
                         free |= 1 << other
                 made[reached] = then + unit.out, free, done, index
         return made
