@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterator
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
@@ -21,6 +21,7 @@ INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_L
 # Ops of which the runtime may not know the results' sizes before they run, whatever their operands are.
 SIZED_BY_DATA = frozenset({"CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
 _FUNCTIONS = ("cond_subgraph_index", "body_subgraph_index")
+_SIDES = ("then_subgraph_index", "else_subgraph_index")
 # Types of which TF 2.21 has a SLICE of the version that is written; that for halves is newer.
 _SLICED = frozenset(TYPES["SLICE"]) - {types.FLOAT16, types.BFLOAT16}
 
@@ -37,10 +38,9 @@ def legalize_outputs(module: Module) -> None:
     for signature in module.signatures:
         separate_outputs(signature.graph)
     kept: dict[str, set[int]] = {}
-    for op in loops:
-        body = module.functions[op.attrs["body_subgraph_index"].name]
-        indices = _may_hand_on(op, body, module.functions)
-        kept[body.name] = kept.get(body.name, indices) & indices
+    for op in (op for graph in module.graphs() for op in graph.ops if op.type in CONTROL_FLOW):
+        for name, indices in _handing_on(op, module.functions):
+            kept[name] = kept.get(name, indices) & indices
     for graph in module.functions.values():
         separate_outputs(graph, kept.get(graph.name, ()), keep_constants=True)
 
@@ -53,8 +53,8 @@ def _shares_functions(loop: Op, loops: list[Op]) -> bool:
 def separate_outputs(graph: Graph, keep: Container[int] = (), keep_constants: bool = False) -> None:
     """Give each output a tensor of its own: a copy, where it is an input, a constant or another output as well.
 
-    keep: it is the body of a loop which may hand on inputs as these outputs. keep_constants: it is a branch or body:
-    the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
+    keep: it is a branch or a loop's body which may hand on inputs as these outputs. keep_constants: it is either: the
+    runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
     inputs = set(graph.inputs)
     seen = set(inputs)
     for index, value in enumerate(graph.outputs):
@@ -65,6 +65,18 @@ def separate_outputs(graph: Graph, keep: Container[int] = (), keep_constants: bo
         if value in seen or value.is_const or value.variable:
             graph.terminator.set_operand(index, _copy(graph, value))
         seen.add(graph.outputs[index])
+
+
+def _handing_on(op: Op, functions: dict[str, Graph]) -> Iterator[tuple[str, set[int]]]:
+    """Yield the branches or the body that an op runs, by name, and which of their outputs may be inputs without a copy.
+
+    IF copies its own operand to its result there, of known sizes or not (`OutputIsInput` in if.cc)."""
+    if op.type == "IF":
+        for name in _SIDES:
+            yield op.attrs[name].name, set(range(len(op.results)))
+    else:
+        body = functions[op.attrs["body_subgraph_index"].name]
+        yield body.name, _may_hand_on(op, body, functions)
 
 
 def _may_hand_on(loop: Op, body: Graph, functions: dict[str, Graph]) -> set[int]:
@@ -144,7 +156,7 @@ def _has_fixed_results(op: Op, functions: dict[str, Graph]) -> bool:
     """True of a branch whose sides make the same sizes, and of a loop that changes none."""
     if op.type == "WHILE":
         return has_fixed_sizes(functions[op.attrs["body_subgraph_index"].name], functions)
-    sides = [functions[op.attrs[name].name] for name in ("then_subgraph_index", "else_subgraph_index")]
+    sides = [functions[op.attrs[name].name] for name in _SIDES]
     same = all(a.shape is not None and a.shape == b.shape for a, b in zip(*(side.outputs for side in sides)))
     return same and all(_has_fixed_ops(side, functions) for side in sides)
 

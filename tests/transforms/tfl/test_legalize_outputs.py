@@ -183,3 +183,63 @@ def test_what_a_step_hands_on_comes_before_what_is_copied_over_it() -> None:
     main = "input %b: float32[n]\n"
     start = main + "      %q: bool[n] = tfl.LESS(%a, %b)\n"
     check_pass("legalize-outputs", before.replace(main, start), after.replace(main, start))
+
+
+def test_a_branch_hands_on_what_it_is_given_and_copies_what_it_computes_once() -> None:
+    branches = """
+    main {
+      input %c: bool[]
+      input %a: float32[n,3]
+      %x: float32[n,3]; %y: float32[n,3] = tfl.IF(%c, %a) {'then_subgraph_index': @then, 'else_subgraph_index': @else}
+      return %x, %y
+    }
+    then {
+      input %a: float32[n,3]
+      return %a, %a
+    }
+    else {
+      input %a: float32[n,3]
+      %b: float32[n,3] = tfl.EXP(%a)
+      COPY
+      return %b, RESULT
+    }
+    """
+    copy = "%d: float32[n,3] = tfl.SLICE(%b, int32[2] [0, 0], int32[2] [-1, -1])"
+    before, after = (branches.replace("COPY", op).replace("RESULT", y) for op, y in (("", "%b"), (copy, "%d")))
+    check_pass("legalize-outputs", before, after)
+    check_pass("legalize-outputs", after)
+
+
+def test_a_branch_that_is_a_body_as_well_hands_on_what_both_may() -> None:
+    shared = """
+    main {
+      input %c: bool[]
+      input %a: float32[n]
+      input %b: float32[n]
+      %x: float32[n]; %y: float32[n] = tfl.IF(%c, %a, %b) \
+{'then_subgraph_index': @body, 'else_subgraph_index': @else}
+      %u: float32[n]; %v: float32[n] = tfl.WHILE(%a, %b) {'cond_subgraph_index': @cond, 'body_subgraph_index': @body}
+      return %x, %y, %u, %v
+    }
+    else {
+      input %a: float32[n]
+      input %b: float32[n]
+      return %b, %a
+    }
+    cond {
+      input %a: float32[n]
+      input %b: float32[n]
+      %s: bool[n] = tfl.LESS(%a, %b)
+      %more: bool[] = tfl.REDUCE_ANY(%s, int32[1] [0])
+      return %more
+    }
+    body {
+      input %a: float32[n]
+      input %b: float32[n]
+      COPY
+      return %b, RESULT
+    }
+    """
+    copy = "%d: float32[n] = tfl.SLICE(%a, int32[1] [0], int32[1] [-1])"
+    before, after = (shared.replace("COPY", op).replace("RESULT", y) for op, y in (("", "%a"), (copy, "%d")))
+    check_pass("legalize-outputs", before, after)

@@ -40,3 +40,37 @@ def test_what_was_before_a_step_takes_no_copy() -> None:
 
     converted = check(f, tf.TensorSpec([None, 6]))
     assert converted.ops[converted.ops.index("WHILE") + 1 :].count("SLICE") == 0, converted.ops
+
+
+def shapes_kept(x, y):
+    return lambda: (y, x, x), lambda: (tf.sin(x), x, y)
+
+
+def shapes_changed(x, y):
+    return lambda: (x, x[:1], tf.boolean_mask(y, y[:, 0] > 0)), lambda: (tf.nn.relu(y)[1:], x, y)
+
+
+@pytest.mark.parametrize("bound", [1e9, -1e9])
+@pytest.mark.parametrize("sides", [shapes_kept, shapes_changed])
+def test_branches_hand_on_their_operands_without_copies(sides, bound: float) -> None:
+    """What else reads an operand, in the branch and behind it, still finds what it was."""
+
+    def f(x):
+        a, b = tf.exp(x), x * 2.0
+        return *tf.cond(tf.reduce_sum(x) < bound, *sides(a, b)), a + b
+
+    converted = check(f, tf.TensorSpec([None, 3]))
+    assert "IF" in converted.ops
+    assert "SLICE" not in converted.ops, converted.ops
+
+
+def test_a_branch_in_a_loop_hands_on_what_the_loop_carries() -> None:
+    def f(x):
+        def body(i, a, b):
+            return i + 1, *tf.cond(tf.reduce_sum(a) > 0, lambda: (b, tf.sin(a) * 2), lambda: (tf.cos(b), a))
+
+        return tf.while_loop(lambda i, *_: i < 5, body, [0, x, x * 2])[1:]
+
+    converted = check(f, tf.TensorSpec([None, 3]))
+    assert "IF" in converted.ops
+    assert "SLICE" not in converted.ops, converted.ops
