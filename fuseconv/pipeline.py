@@ -75,6 +75,7 @@ from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
 from fuseconv.transforms.tfl.presize_states import presize_states
 from fuseconv.transforms.tfl.pretranspose_matmul import pretranspose_matmul
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
+from fuseconv.transforms.tfl.return_constants import return_constants
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
 from fuseconv.transforms.tfl.slp_vectorize import slp_vectorize
@@ -216,6 +217,7 @@ CONVERT: Pipeline = (
         insert_call_once, guard_branches, reject_vector_signs, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
         # What these add would hide what quantization looks for, which runs them itself.
         bypass_xnnpack.when(_stays_float), bypass_xnnpack_copies.when(_stays_float_in_litert),
+        return_constants.when(_stays_float_in_litert),
         protect_shared_memory.when(_stays_float),
     )),
     Stage("quantize", QUANTIZE),
