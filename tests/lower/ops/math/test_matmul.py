@@ -182,3 +182,19 @@ def test_a_matrix_that_is_read_as_it_is_is_not_written_twice():
         return tf.linalg.matvec(w, tf.tanh(tf.linalg.matvec(w, x)), transpose_a=True)
 
     assert len(check(there_and_back, spec(None, 50)).data) < 1.5 * 60 * 50 * 4
+
+
+@pytest.mark.parametrize("columns", [None, 5, 24])
+@pytest.mark.parametrize("transpose_a", [False, True])
+def test_a_constant_matrix_times_few_columns_is_a_dense_layer(columns: int | None, transpose_a: bool) -> None:
+    w = weights(20, 16) if transpose_a else weights(16, 20)
+    f = lambda x: tf.matmul(w, x, transpose_a=transpose_a)  # noqa: E731
+    check(f, tf.TensorSpec([20, columns]), ops=["TRANSPOSE", "FULLY_CONNECTED", "TRANSPOSE"])
+    f = lambda x: tf.matmul(w, x, transpose_a=transpose_a, transpose_b=True)  # noqa: E731
+    check(f, tf.TensorSpec([columns, 20]), ops=["FULLY_CONNECTED", "TRANSPOSE"])
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(16, 25), (4, 5)])
+def test_a_constant_matrix_times_many_columns_and_a_small_one_stay(rows: int, columns: int) -> None:
+    w = weights(rows, 20)
+    check(lambda x: tf.matmul(w, x), tf.TensorSpec([20, columns]), ops=["BATCH_MATMUL"])
