@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fuseconv.pass_manager import Context, PassManager
@@ -251,18 +252,40 @@ def test_a_mean_of_one_element_goes() -> None:
 
 
 
+_ROW = np.arange(40)
+
+
 @pytest.mark.parametrize(
-    ("constant", "shape"),
-    [("[[1, 2, 3], [1, 2, 3]]", (1, 3)), ("[[1, 1, 1], [2, 2, 2]]", (2, 1)), ("[[1, 2, 3], [1, 2, 4]]", (2, 3))],
+    ("op", "dtype", "constant", "shape"),
+    [
+        ("MINIMUM", "float32", np.tile(_ROW, [2, 1]), (1, 40)),
+        ("MINIMUM", "float32", np.tile(_ROW[:, None], [1, 40]), (40, 1)),
+        ("MINIMUM", "float32", np.full([3, 5], 7), (1, 1)),
+        ("MINIMUM", "float32", np.stack([_ROW, _ROW * 2]), (2, 40)),
+        # The kernels would take four numbers at once.
+        ("MINIMUM", "float32", np.tile(_ROW[:4], [40, 1]), (40, 4)),
+        ("MINIMUM", "float32", np.tile(_ROW[:, None], [1, 4]), (40, 4)),
+        ("MINIMUM", "float32", np.tile(_ROW[:8].reshape(2, 1, 4), [3, 5, 1]), (6, 5, 4)),
+        ("MINIMUM", "float32", np.tile(_ROW[None, :, None, None], [3, 1, 2, 5]), (1, 40, 2, 5)),
+        # Kernels of integers broadcast numbers at most.
+        ("ADD", "int32", np.full([3, 5], 7), (1, 1)),
+        ("ADD", "int32", np.tile(_ROW, [2, 1]), (2, 40)),
+        ("MINIMUM", "int32", np.full([3, 5], 7), (3, 5)),
+        ("FLOOR_DIV", "int32", np.full([3, 5], 7), (3, 5)),
+        ("FLOOR_MOD", "int32", np.full([3, 5], 7), ()),
+    ],
 )
-def test_constants_that_repeat_themselves_are_broadcast(constant: str, shape: tuple[int, ...]) -> None:
+def test_constants_that_repeat_themselves_are_broadcast_in_long_runs(
+    op: str, dtype: str, constant: np.ndarray, shape: tuple[int, ...]
+) -> None:
+    sizes = ",".join(map(str, constant.shape))
     body = f"""
-    const %1 "c": float32[2,3] = {constant}
-    %9 "a": float32[b,2,3] = tfl.MINIMUM(%0, %1) {{}}"""
-    module, report = module_of(f'main {{\n input %0 "x": float32[b,2,3]\n{body}{TAIL}')
+    const %1 "c": {dtype}[{sizes}] = {constant.tolist()}
+    %9 "a": {dtype}[b,{sizes}] = tfl.{op}(%0, %1) {{}}"""
+    module, report = module_of(f'main {{\n input %0 "x": {dtype}[b,{sizes}]\n{body}{TAIL}')
     PassManager(Context(module, report)).run(CLEANUP_TFL)
-    (op,) = module.signatures[0].graph.ops
-    assert op.operands[1] is not None and op.operands[1].shape == shape
+    (made,) = module.signatures[0].graph.ops
+    assert made.operands[1] is not None and made.operands[1].shape == shape
 
 
 @pytest.mark.parametrize(
