@@ -16,6 +16,7 @@ import numpy as np
 from fuseconv.tfl import schema
 
 _U32 = struct.Struct("<I")
+_I32 = struct.Struct("<i")
 
 
 class Table(NamedTuple):
@@ -49,22 +50,43 @@ class Encoder:
     def __init__(self, root: Table, identifier: bytes) -> None:
         self.data = bytearray(4) + identifier
         self._layouts: dict[tuple, tuple[_Layout, int]] = {}
-        # Places of arrays, by their bytes: equal ones, such as zero points, are written once, behind all that refer to
-        # them.
+        # Where equal tables of numbers, such as options, equal lists, such as shapes, and equal arrays are referred to:
+        # these are written once, behind all that refer to them. A table is told by its bytes, alignment and vtable.
+        self._leaves: dict[tuple[bytes, int, int], list[int]] = {}
+        self._lists: dict[tuple[int, ...], list[int]] = {}
         self._arrays: dict[tuple[bytes, int], list[int]] = {}
         self._write(0, root)
+        for (content, align, vtable), places in self._leaves.items():
+            position = self._pad(align)
+            self.data += _I32.pack(position - vtable) + content[_I32.size :]
+            self._point(places, position)
+        for numbers, places in self._lists.items():
+            position = self._pad(4)
+            self.data += _int_vector(len(numbers)).pack(len(numbers), *numbers)
+            self._point(places, position)
         for (vector, align), places in self._arrays.items():
             position = self._pad(align, ahead=4)
             self.data += vector
-            for place in places:
-                _U32.pack_into(self.data, place, position - place)
+            self._point(places, position)
+
+    def _point(self, places: list[int], position: int) -> None:
+        for place in places:
+            _U32.pack_into(self.data, place, position - place)
 
     def _write(self, place: int, value: Any) -> None:
         """Write a string, vector or table, and at `place` how far behind that it is."""
         kind = type(value)
         if kind is Table:
-            position = self._table(value)
-        elif kind is list and value and type(value[0]) is Table:
+            layout, vtable = self._layout_of(value)
+            if not layout.children:
+                content = layout.pack.pack(0, *map(value.fields.__getitem__, layout.scalars))
+                self._leaves.setdefault((content, layout.align, vtable), []).append(place)
+                return
+            position = self._table(value, layout, vtable)
+        elif kind is list:
+            if not value or type(value[0]) is not Table:
+                self._lists.setdefault(tuple(value), []).append(place)
+                return
             position = self._tables(value)
         elif isinstance(value, np.ndarray):
             self._arrays.setdefault(_array(value), []).append(place)
@@ -89,7 +111,8 @@ class Encoder:
             self._write(position + 4 * index, table)
         return position
 
-    def _table(self, table: Table) -> int:
+    def _layout_of(self, table: Table) -> tuple[_Layout, int]:
+        """Return the layout of a table, and where its vtable stands."""
         fields = table.fields
         key = (table.name, *fields)
         known = self._layouts.get(key)
@@ -98,7 +121,10 @@ class Encoder:
             layout = _layout(table.name, tuple(fields), later)
             known = self._layouts[key] = layout, self._pad(2)
             self.data += layout.vtable
-        layout, vtable = known
+        return known
+
+    def _table(self, table: Table, layout: _Layout, vtable: int) -> int:
+        fields = table.fields
         position = self._pad(layout.align)
         self.data += layout.pack.pack(position - vtable, *map(fields.__getitem__, layout.scalars))
         for name, offset in layout.children:
@@ -110,10 +136,8 @@ class Encoder:
         return position
 
 
-def _vector(value: str | bytes | list[int]) -> bytes:
-    """Return the bytes of a string or vector, with its count ahead."""
-    if isinstance(value, list):
-        return _int_vector(len(value)).pack(len(value), *value)
+def _vector(value: str | bytes) -> bytes:
+    """Return the bytes of a string or vector of bytes, with its count ahead."""
     if isinstance(value, str):
         value = value.encode()
         return _U32.pack(len(value)) + value + b"\0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 import numpy as np
@@ -58,6 +59,30 @@ def test_tables_with_the_same_fields_share_a_vtable():
     places = [model.Metadata(index)._tab for index in range(3)]
     assert len({table.Pos - struct.unpack_from("<i", table.Bytes, table.Pos)[0] for table in places}) == 1
     assert [model.Metadata(index).Buffer() for index in range(3)] == [0, 1, 2]
+
+
+def test_equal_vectors_and_tables_of_numbers_are_written_once():
+    shapes = [[2, 3], [2, 3], [], [], [3, 2]]
+    tensors = [Table("Tensor", {"name": str(index), "shape": shape}) for index, shape in enumerate(shapes)]
+    slopes = [0.0, -0.0, 0.5, 0.5]
+    operators = [
+        Table("Operator", {
+            "inputs": [1, 2], "builtin_options_type": 75,
+            "builtin_options": Table("LeakyReluOptions", {"alpha": slope}),
+        })
+        for slope in slopes
+    ]  # fmt: skip
+    data = encode(Table("Model", {"subgraphs": [Table("SubGraph", {"tensors": tensors, "operators": operators})]}))
+    graph = schema.Model.GetRootAs(data, 0).Subgraphs(0)
+    read = schema.SubGraphT.InitFromObj(graph)
+    assert [tensor.shape.tolist() if len(tensor.shape) else [] for tensor in read.tensors] == shapes
+    places = [tensor.Vector(tensor.Offset(4)) for tensor in (graph.Tensors(index)._tab for index in range(5))]
+    assert places[0] == places[1] and places[2] == places[3] and len(set(places)) == 3
+    assert [math.copysign(1, op.builtinOptions.alpha) for op in read.operators] == [1, -1, 1, 1]
+    assert [op.builtinOptions.alpha for op in read.operators] == slopes
+    assert [op.inputs.tolist() for op in read.operators] == [[1, 2]] * 4
+    options = [graph.Operators(index).BuiltinOptions().Pos for index in range(4)]
+    assert options[2] == options[3] and len(set(options)) == 3
 
 
 def test_fields_that_are_set_later():
