@@ -122,7 +122,7 @@ def _is_matrix_times_few_columns(x: Value, y: Value, adj_x: bool, adj_y: bool) -
         return False
     columns = right[-2 if adj_y else -1]
     few = not isinstance(columns, int) or columns <= _MOST_COLUMNS
-    return few and math.prod(left) >= _FEWEST_WEIGHTS  # type: ignore[arg-type]
+    return few and math.prod(left) >= _FEWEST_WEIGHTS  # type: ignore[arg-type, operator]
 
 
 def _reshaped(tfl: Lowering, x: Value, shape: Shape) -> Value:
