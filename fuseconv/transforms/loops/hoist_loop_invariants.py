@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, detach, replace_uses
-from fuseconv.ir.slice_spec import UNKNOWN, SliceSpec
+from fuseconv.ir.slice_spec import UNKNOWN, WHOLE, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.tf.builder import TfBuilder
@@ -78,7 +78,7 @@ class _Hoister:
                 self.carried.setdefault(operand, inner)
         self.hoist_out_of_condition()
         ops, loop.body.ops = loop.body.ops, []
-        for op in ops:
+        for op in (picked for sliced in ops for picked in self.pick_row(sliced)):
             if op not in self.erased:
                 op = self.canonicalize_row_read(op)
                 self.reassociate_sum(op)
@@ -119,6 +119,44 @@ class _Hoister:
         for result in op.results:
             moved.add_result(result.dtype, result.shape, result.name).content = result.content
         return moved.results
+
+    def pick_row(self, op: Op) -> list[Op]:
+        """Read a row, of which the runtime knows the size, where a slice takes one that is there in each step: x[:,
+        t:t+1] -> ExpandDims(GatherV2(x, t, 1), 1)."""
+        axis, index = self.sliced_row(op)
+        if axis is None:
+            return [op]
+        x, shape = op.operands[0], op.result.shape
+        assert x is not None and x.shape is not None and shape is not None
+        out: list[Op] = []
+        tf = TfBuilder(out, op)
+        row = tf.GatherV2(x, index, axis)
+        row.shape = (*shape[:axis], *shape[axis + 1 :])
+        made = tf.ExpandDims(row, axis)
+        made.shape = (*shape[:axis], 1, *shape[axis + 1 :])
+        replace_uses(op.result, made)
+        detach(op)
+        return out
+
+    def sliced_row(self, op: Op) -> tuple[int | None, Value | None]:
+        """Return (axis, index) of a StridedSlice that takes one row of an invariant in each step, as it is neither
+        before the first nor behind the last; (None, None) of any other op."""
+        x = op.operands[0] if op.kind == "tf.StridedSlice" else None
+        spec = SliceSpec.of(op) if x in self.invariants else None
+        if x is None or x.shape is None or spec is None or op.result.rank != x.rank:
+            return None, None
+        entries = spec.unfold(len(x.shape)) or []
+        axes = [axis for axis, entry in enumerate(entries) if entry != WHOLE]
+        entry = entries[axes[0]] if len(axes) == 1 else None
+        if not isinstance(entry, Take) or not isinstance(entry.begin, Value) or not isinstance(entry.end, Value):
+            return None, None
+        (axis,), course, steps = axes, self.loop.course(entry.begin), self.loop.steps()
+        if course is None or steps is None or not _is_nonnegative(course, steps):
+            return None, None
+        first, change = course
+        left = x.shape[axis] - (first + (steps - 1) * change if change > 0 else first)
+        inside = entry.stride == 1 and isinstance(left, int) and left > 0
+        return (axis, entry.begin) if inside and self.loop.course(entry.end) == (first + 1, change) else (None, None)
 
     def canonicalize_row_read(self, op: Op) -> Op:
         """Canonicalize a read of one row along any axis: x[:, t] -> GatherV2(transpose(x), t, 0), transposed before the

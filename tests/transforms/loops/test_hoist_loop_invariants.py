@@ -230,3 +230,63 @@ def test_what_a_condition_computes_of_invariants() -> None:
       return %i
     }}
     {after}""")  # fmt: skip
+
+
+def _sliced(begin: str, end: str) -> str:
+    """A loop of four steps that reads columns from `begin` to `end` of five."""
+    return f"""
+    main {{
+      input %x: float32[2,5]
+      input %h: float32[2,1]
+      %i: int32[]; %y: float32[2,1]; %xs: float32[2,5] = tf.While(int32[] 0, %h, %x) \
+{{'cond': @cond, 'body': @body}}
+      return %y
+    }}
+    body {{
+      input %i: int32[]
+      input %h: float32[2,1]
+      input %x: float32[2,5]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %later: int32[] = tf.AddV2(%i, int32[] 2)
+      %from: int32[2] = tf.Pack(int32[] 0, {begin}) {{'axis': 0}}
+      %to: int32[2] = tf.Pack(int32[] 0, {end}) {{'axis': 0}}
+      %column: float32[2,?c] = tf.StridedSlice(%x, %from, %to, int32[2] [1, 1]) {{'begin_mask': 1, 'end_mask': 1}}
+      %sum: float32[2,1] = tf.Mul(%h, %column)
+      return %next, %sum, %x
+    }}
+    """ + condition(4, "h: float32[2,1]", "x: float32[2,5]")
+
+
+def test_a_column_that_is_there_in_each_step_is_a_row() -> None:
+    check_pass("hoist-loop-invariants", _sliced("%next", "%later"), """
+    main {
+      input %x: float32[2,5]
+      input %h: float32[2,1]
+      %t: float32[5,2] = tf.Transpose(%x, int32[2] [1, 0])
+      %rows: float32[5,2,1] = tf.ExpandDims(%t, int32[] 2)
+      %i: int32[]; %y: float32[2,1]; %xs: float32[2,5]; %ts: float32[5,2] = tf.While(int32[] 0, %h, %x, %t) \
+{'cond': @cond, 'body': @body}
+      return %y
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[2,1]
+      input %x: float32[2,5]
+      input %t: float32[5,2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %later: int32[] = tf.AddV2(%i, int32[] 2)
+      %from: int32[2] = tf.Pack(int32[] 0, %next) {'axis': 0}
+      %to: int32[2] = tf.Pack(int32[] 0, %later) {'axis': 0}
+      %row: float32[2] = tf.GatherV2(%t, %next, int32[] 0)
+      %column: float32[2,1] = tf.ExpandDims(%row, int32[] 1)
+      %sum: float32[2,1] = tf.Mul(%h, %column)
+      return %next, %sum, %x, %t
+    }
+    """ + condition(4, "h: float32[2,1]", "x: float32[2,5]", "t: float32[5,2]"))
+
+
+def test_columns_that_may_be_more_or_none_stay() -> None:
+    check_pass("hoist-loop-invariants", _sliced("%i", "%later"))
+    check_pass("hoist-loop-invariants", _sliced("%later", "%next"))
+    beyond = _sliced("%next", "%later").replace("[2,5]", "[2,4]")
+    check_pass("hoist-loop-invariants", beyond)

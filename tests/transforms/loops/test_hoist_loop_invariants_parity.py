@@ -251,3 +251,48 @@ def test_tables_of_several_lengths():
         x, y = (rng.standard_normal((2, length, 3)).astype(np.float32) for length in (5, other))
         check(fn, *specs, inputs=[x, y, np.int32(4)], batches=(2,), static=False)
     check(lambda x: fn(x, tf.ones([1, 9, 3]), 2), tf.TensorSpec([None, 6, 3]))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("shape", [[None, 7, 3], [None, None, 3], [2, 7, 3]])
+def test_rows_that_are_sliced_keep_their_axis(first: int, backwards: bool, shape: list[int | None]) -> None:
+    def run(x, w):
+        steps = tf.shape(x)[1] - first
+        mask = tf.reduce_sum(x, -1) > 0
+
+        def step(i, h):
+            at = steps - 1 - i if backwards else i + first
+            h = tf.tanh(h * 0.5 + x[:, at] @ w) * w[0, 0]
+            return i + 1, tf.where(mask[:, at : at + 1], h + tf.reduce_sum(x[..., at : at + 1, :], 1), h)
+
+        return tf.while_loop(lambda i, h: i < steps, step, [0, x[:, 0]])[1]
+
+    converted = check(run, tf.TensorSpec(shape), tf.TensorSpec([3, 3]))
+    assert converted.ops.count("WHILE") == 1
+    loop = converted.ops[converted.ops.index("WHILE") :]
+    assert "SLICE" not in loop and "STRIDED_SLICE" not in loop, loop
+
+
+def test_slices_that_may_take_nothing_stay() -> None:
+    """Behind the last row, and before the first, there is nothing to add."""
+
+    def run(x):
+        def step(i, h):
+            behind, before = x[:, i + 1 : i + 2], x[:, i - 1 : i]
+            return i + 1, tf.tanh(h * 0.5) + tf.reduce_sum(behind, 1) - tf.reduce_sum(before, 1) * 0.3
+
+        return tf.while_loop(lambda i, h: i < tf.shape(x)[1], step, [0, x[:, 0]])[1]
+
+    check(run, tf.TensorSpec([None, 7, 3]))
+    check(run, tf.TensorSpec([2, None, 3]))
+
+
+def test_slices_of_several_rows_stay() -> None:
+    def run(x):
+        def step(i, h):
+            return i + 1, tf.tanh(h * 0.5) + tf.reduce_max(x[:, i : i + 2], 1)
+
+        return tf.while_loop(lambda i, h: i < tf.shape(x)[1], step, [0, x[:, 0]])[1]
+
+    check(run, tf.TensorSpec([None, 7, 3]))
