@@ -19,6 +19,14 @@ def test_a_weight_near_the_middle_moves() -> None:
     assert round_to_integers(array, np.float32(1.0), 127, None).tolist() == [[1, 2, 5, 0], [1, -2, 5, 0]]
 
 
+@pytest.mark.parametrize("block", [1, 1 << 18])
+def test_of_weights_that_lie_as_near_the_first_move(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", block)
+    array = np.array([[0.4375] * 10, [-3.4375] * 10], np.float32)
+    assert round_to_integers(array, np.float32(1.0), 127, 0).tolist() == [[1] * 4 + [0] * 6, [-4] * 4 + [-3] * 6]
+    assert (round_to_halves(1 + array[:1] / 1024, 0) == 1 + np.array([1] * 4 + [0] * 6) / 1024).all()
+
+
 @pytest.mark.parametrize("block", [64, 1 << 18])
 @pytest.mark.parametrize("outputs", [0, 3])
 def test_sums_of_each_channel_are_those_of_the_floats(
