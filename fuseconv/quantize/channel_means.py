@@ -74,9 +74,10 @@ def mean_errors(op: Op, errors: np.ndarray, means: np.ndarray) -> np.ndarray | N
     layout = LAYOUTS[op.type]
     by_place = reduce(np.multiply.outer, shares).ravel()
     count = errors.shape[layout.outputs]
+    # A product of matrices would wake the threads of OpenBLAS. They wait for the next one in a loop, and take time.
     if layout.inputs == layout.outputs:
-        moved = by_place.astype(errors.dtype) @ errors.reshape(len(by_place), count)
+        moved = np.einsum("p,pc->c", by_place.astype(errors.dtype), errors.reshape(len(by_place), count))
         return moved * np.repeat(means, count // len(means))
     groups = means.reshape(len(means) // errors.shape[-1], -1)
-    vectors = np.stack([np.multiply.outer(by_place, each).ravel() for each in groups])[:, :, None]
-    return (errors.reshape(len(groups), -1, vectors.shape[1]) @ vectors.astype(errors.dtype)).ravel()
+    vectors = np.stack([np.multiply.outer(by_place, each).ravel() for each in groups]).astype(errors.dtype)
+    return np.einsum("goi,gi->go", errors.reshape(len(groups), -1, vectors.shape[1]), vectors).ravel()

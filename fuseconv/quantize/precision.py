@@ -277,8 +277,8 @@ def _of_sum(use: _Use) -> float:
     weights = use.op.operands[layout.weights]
     if use.index != layout.data or weights is None or weights.data is None or not weights.data.size:
         return math.inf
-    others = tuple(axis for axis in range(weights.data.ndim) if axis != layout.outputs)
-    norm = math.sqrt(float(np.square(weights.data).sum(axis=others).max()))
+    axes = range(weights.data.ndim)
+    norm = math.sqrt(float(np.einsum(weights.data, axes, weights.data, axes, [layout.outputs]).max()))
     return _SLACK_OF_SUMS * use.wanted / norm if norm else math.inf
 
 
