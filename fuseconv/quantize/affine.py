@@ -9,7 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Quantization, Value, constant
 from fuseconv.ir.types import DType
-from fuseconv.quantize.grids import grid_scales
+from fuseconv.quantize.grids import grid_scales, largest_numbers
 from fuseconv.quantize.rounding import round_to_integers
 
 # The largest stored number of symmetric types; the smallest is its negative, so that no product overflows.
@@ -22,27 +22,30 @@ _ROOM = 2.0
 _LARGEST_NUMBER = 1e6
 
 
-def symmetric_scales(array: np.ndarray, axis: int | None, dtype: DType = types.INT8) -> np.ndarray | None:
+def symmetric_scales(
+    array: np.ndarray, axis: int | None, dtype: DType = types.INT8, largest: np.ndarray | None = None
+) -> np.ndarray | None:
     """Return the scales of symmetric weights: one, or one for each index of `axis`; None for what has none, such as NaN
     or numbers too small. Numbers that are multiples of a scale get this one. A channel of zeros has the least scale of
-    the others, so that its bias, which is stored in units of it, is as exact as theirs."""
-    scales = _largest_by_scale(array, axis, dtype)
+    the others, so that its bias, which is stored in units of it, is as exact as theirs. largest: what `largest_numbers`
+    returns, where it is known."""
+    largest = largest_numbers(array, axis) if largest is None else largest
+    scales = _largest_by_scale(largest, dtype)
     if scales is None or dtype is not types.INT8:
         return scales
-    exact = grid_scales(array, axis)
+    exact = grid_scales(array, axis, largest=largest)
     return np.where(np.isnan(exact), scales, exact).astype(np.float32)
 
 
-def have_scales(array: np.ndarray, axis: int | None) -> bool:
-    """Return whether `symmetric_scales` finds scales of int8: steps of a grid are no smaller than these."""
-    return _largest_by_scale(array, axis, types.INT8) is not None
+def have_scales(largest: np.ndarray) -> bool:
+    """Return whether `symmetric_scales` finds scales of int8 for what has these largest numbers: steps of a grid are no
+    smaller than such scales."""
+    return _largest_by_scale(largest, types.INT8) is not None
 
 
-def _largest_by_scale(array: np.ndarray, axis: int | None, dtype: DType) -> np.ndarray | None:
+def _largest_by_scale(largest: np.ndarray, dtype: DType) -> np.ndarray | None:
     """Return the scales with which the largest numbers are the largest integers; None if one is none."""
-    others = None if axis is None else tuple(each for each in range(array.ndim) if each != axis)
-    ends = array.max(axis=others, initial=0.0), array.min(axis=others, initial=0.0)
-    largest = np.atleast_1d(np.maximum(ends[0], np.negative(ends[1]))).astype(np.float64)
+    largest = largest.astype(np.float64)
     least = largest[largest > 0].min(initial=np.inf)
     of_zeros = least if np.isfinite(least) else 1.0
     scales = (np.where(largest == 0, of_zeros, largest) / LARGEST[dtype]).astype(np.float32)

@@ -16,42 +16,55 @@ _SLACK = 2.0**-10
 _FIRST, _SOME, _TRIES, _ROWS = 4, 256, 16, 4096
 
 
-def grid_scales(array: np.ndarray, axis: int | None, most: int = 127) -> np.ndarray:
+def grid_scales(
+    array: np.ndarray, axis: int | None, most: int = 127, largest: np.ndarray | None = None
+) -> np.ndarray:
     """Return the scales, one for all or for each index of `axis`, of which all numbers are multiples by whole numbers
-    of up to `most`; NaN where there is none. Of several it is the finest, which biases lose the least by."""
+    of up to `most`; NaN where there is none. Of several it is the finest, which biases lose the least by. largest: what
+    `largest_numbers` returns."""
     count = 1 if axis is None else array.shape[axis]
     scales = np.full(count, np.nan)
     if array.size:
         rows = (array if axis is None else np.moveaxis(array, axis, 0)).reshape(count, -1)
+        largest = largest_numbers(array, axis) if largest is None else largest
         for start in range(0, count, _ROWS):
-            scales[start : start + _ROWS] = _scales(np.abs(rows[start : start + _ROWS]), most)
+            some = slice(start, start + _ROWS)
+            scales[some] = _scales(rows[some], largest[some], most)
     return scales
 
 
-def _scales(sizes: np.ndarray, most: int) -> np.ndarray:
-    """Return the scale of each row of absolute numbers."""
-    scales = np.full(len(sizes), np.nan)
-    largest = sizes.max(1)
-    rows = np.flatnonzero(np.isfinite(largest) & (largest > 0))
+def largest_numbers(array: np.ndarray, axis: int | None) -> np.ndarray:
+    """Return the largest absolute number of all, or for each index of `axis`; NaN where one is."""
+    others = None if axis is None else tuple(each for each in range(array.ndim) if each != axis)
+    ends = array.max(axis=others, initial=0.0), array.min(axis=others, initial=0.0)
+    return np.atleast_1d(np.maximum(ends[0], np.negative(ends[1])))
+
+
+def _scales(numbers: np.ndarray, largest: np.ndarray, most: int) -> np.ndarray:
+    """Return the scale of each row of numbers. largest: of each row."""
+    scales = np.full(len(numbers), np.nan)
     levels = np.arange(most, 0, -1, dtype=np.float32)
+    # Rows that may have a grid still, and which.
+    rows = np.flatnonzero(np.isfinite(largest) & (largest > 0))
     fits = np.ones((len(rows), most), bool)
-    pending = np.arange(len(rows))
-    for column in sizes[:, :: max(1, sizes.shape[1] // _FIRST)].T[:_FIRST]:
-        places = (column[rows[pending]] / largest[rows[pending]])[:, None] * levels
-        fits[pending] &= np.abs(places - np.rint(places)) < _SLACK
-        pending = pending[fits[pending].any(1)]
-    some = sizes[:, :: max(1, sizes.shape[1] // _SOME)]
+    for column in numbers[:, :: max(1, numbers.shape[1] // _FIRST)].T[:_FIRST]:
+        places = (np.abs(column[rows]) / largest[rows])[:, None] * levels
+        places -= np.rint(places)
+        fits &= np.abs(places, out=places) < _SLACK
+        left = fits.any(1)
+        rows, fits = rows[left], fits[left]
+    some = numbers[:, :: max(1, numbers.shape[1] // _SOME)]
     for _ in range(_TRIES):
-        pending = np.flatnonzero(fits.any(1))
-        if not len(pending):
+        if not len(rows):
             break
-        finest = fits[pending].argmax(1)
-        trial = largest[rows[pending]] / levels[finest]
-        good = _are_multiples(some[rows[pending]], trial)
-        good[good] = _are_multiples(sizes[rows[pending[good]]], trial[good])
-        scales[rows[pending[good]]] = trial[good]
-        fits[pending[good]] = False
-        fits[pending, finest] = False
+        finest = fits.argmax(1)
+        trial = largest[rows] / levels[finest]
+        good = _are_multiples(some[rows], trial)
+        good[good] = _are_multiples(numbers[rows[good]], trial[good])
+        scales[rows[good]] = trial[good]
+        fits[np.arange(len(rows)), finest] = False
+        left = fits.any(1) & ~good
+        rows, fits = rows[left], fits[left]
     return scales
 
 

@@ -16,6 +16,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm, shifts
 from fuseconv.quantize.affine import Range, constant_range, have_scales, parameters
+from fuseconv.quantize.grids import largest_numbers
 from fuseconv.quantize.loops import Carried, carried_scales, gates, join_ranges, join_steps, loops, wide_values
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
 from fuseconv.quantize.recurrent_products import (
@@ -49,7 +50,8 @@ class Recipe:
     states: types and scales of states of recurrent ops. shifts: scales of what ops add to channels in the steps of
     these. wide: tensors of 16 bits among those of 8, which sum up over steps. exact: tensors that the model itself
     rounds, and whose numbers are to be its own. hybrid: products of floats with weights of 8 bits. converted:
-    scales of tensors of one of these types as ops read them that compute on the other."""
+    scales of tensors of one of these types as ops read them that compute on the other. largest: what
+    `largest_of` has returned."""
 
     kernels: Kernels
     integer: set[Op] = field(default_factory=set)
@@ -64,10 +66,18 @@ class Recipe:
     exact: Set[Value] = frozenset()
     hybrid: set[Op] = field(default_factory=set)
     converted: dict[Value, Quantization] = field(default_factory=dict)
+    largest: dict[tuple[Value, int], np.ndarray] = field(default_factory=dict)
 
     def type_of(self, value: Value) -> DType:
         """Return the type of a tensor of integers."""
         return types.INT16 if value in self.wide else self.kernels.activations
+
+    def largest_of(self, weights: Value, axis: int) -> np.ndarray:
+        """Return the largest absolute number of each channel of weights, which are read once for it."""
+        if (weights, axis) not in self.largest:
+            assert weights.data is not None
+            self.largest[weights, axis] = largest_numbers(weights.data, axis)
+        return self.largest[weights, axis]
 
     def scale(self, value: Value, dtype: DType) -> Quantization:
         """Return the scale of a tensor as ops read it that compute on a type."""
@@ -171,7 +181,7 @@ def _sorted_ops(
     recipe = Recipe(kernels)
     for op in graph.ops:
         if op.type not in READS_SHAPE and floats((*op.operands, *op.results)):
-            why = selection.refusal(op) or _refusal(op, ranges, kernels) or coarse.get(op, "")
+            why = selection.refusal(op) or _refusal(op, ranges, recipe) or coarse.get(op, "")
             if why:
                 recipe.why[op] = why
             else:
@@ -179,8 +189,9 @@ def _sorted_ops(
     return recipe
 
 
-def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
+def _refusal(op: Op, ranges: Ranges, recipe: Recipe) -> str:
     """Return why an op stays float; empty if it need not."""
+    kernels = recipe.kernels
     if op.kind == lstm.KIND and kernels.activations is types.INT8:
         measured = floats([op.operands[0], op.operands[lstm.CELL_STATE], op.result])
         return lstm.refusal(op) or _unmeasured(measured, ranges)
@@ -192,7 +203,7 @@ def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
         return f"{op.type} has no kernel for {kernels.activations}"
     if any(value.quantization or value.variable for value in (*op.operands, *op.results) if value is not None):
         return "it keeps a state, or is quantized already"
-    why = _linear_refusal(op)
+    why = _linear_refusal(op, recipe)
     if why:
         return why
     operands = data_operands(op)
@@ -246,7 +257,8 @@ def _unmeasured(values: Iterable[Value], ranges: Ranges) -> str:
     return ""
 
 
-def _linear_refusal(op: Op) -> str:
+def _linear_refusal(op: Op, recipe: Recipe) -> str:
+    """Return why the weights and the bias of a product cannot be integers; empty if they can."""
     layout = LAYOUTS.get(op.type)
     if layout is None:
         return ""
@@ -256,7 +268,7 @@ def _linear_refusal(op: Op) -> str:
         return "its weights are computed"
     if bias is not None and bias.data is None:
         return "its bias is computed"
-    if not have_scales(weights.data, layout.outputs):
+    if not have_scales(recipe.largest_of(weights, layout.outputs)):
         return f"the numbers of {weights.name} have no scale"
     if bias is not None and bias.data is not None and not np.isfinite(bias.data).all():
         return f"{bias.name} holds numbers that are not finite"

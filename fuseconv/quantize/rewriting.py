@@ -245,7 +245,7 @@ class _Rewriting:
         assert data is not None and data.quantization is not None and weights is not None and weights.data is not None
         of_data = np.float32(data.quantization.scale[0])
         shares = self._bears_one_scale(op, weights.data, data.quantization.scale[0])
-        scales = symmetric_scales(weights.data, None if shares else layout.outputs)
+        scales = symmetric_scales(weights.data, None) if shares else self._scales(weights, layout.outputs)
         assert scales is not None
         if bias is not None:
             assert bias.data is not None
@@ -264,7 +264,7 @@ class _Rewriting:
         layout = LAYOUTS[op.type]
         data, weights, *bias = op.operands
         assert weights is not None and weights.data is not None
-        scales = symmetric_scales(weights.data, layout.outputs)
+        scales = self._scales(weights, layout.outputs)
         assert scales is not None
         how = Quantization(tuple(map(float, scales)), (0,) * len(scales), layout.outputs)
         stored = self._symmetric(weights, types.INT8, how)
@@ -273,6 +273,11 @@ class _Rewriting:
         op.set_operands([self._float(data, op), stored, *bias])
         op.attrs["asymmetric_quantize_inputs"] = True
         self.out.append(op)
+
+    def _scales(self, weights: Value, axis: int) -> np.ndarray | None:
+        """Return the scales of weights, one a channel."""
+        assert weights.data is not None
+        return symmetric_scales(weights.data, axis, largest=self.recipe.largest_of(weights, axis))
 
     def _bears_one_scale(self, op: Op, weights: np.ndarray, of_data: float) -> bool:
         """Return whether one scale will do for weights that are one a channel, as normalizations leave behind a
@@ -322,7 +327,7 @@ class _Rewriting:
                 stored = round_to_integers(array, along, LARGEST[dtype], how.axis)
             else:
                 stored = np.rint(array / along)
-            made = self.constants[key] = constant(stored.astype(dtype.numpy), dtype, value.name)
+            made = self.constants[key] = constant(stored.astype(dtype.numpy, copy=False), dtype, value.name)
             made.quantization = how
         return self.constants[key]
 
