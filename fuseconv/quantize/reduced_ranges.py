@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from io import BytesIO
 
 import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Signature, Value, detach
+from fuseconv.ir.product import Product
 from fuseconv.ir.rewriter import Speculative
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.linear import LAYOUTS
 from fuseconv.tfl.traits import LAYOUT_CHANGES
-from fuseconv.write.flatbuffer_export import to_named_bytes
+from fuseconv.write.flatbuffer_export import write
 
 # Each number that they read is a part of their results: NaN makes NaN.
 _SPREAD_NAN = frozenset({
@@ -52,8 +55,8 @@ class ReducedRanges:
 
     @classmethod
     def of(cls, module: Module) -> ReducedRanges | None:
-        """Return what measures the tensors of a module, which is not changed; None if there is more than one graph, or
-        a tensor of unknown rank."""
+        """Return what measures the tensors of a module, which is not changed, but that its weights are read where the
+        file has them; None if there is more than one graph, or a tensor of unknown rank."""
         (graph, *others) = module.graphs()
         made = [value for op in graph.ops for value in op.results if _is_measured(value)]
         if others or not made or any(value.rank is None for value in made):
@@ -65,9 +68,12 @@ class ReducedRanges:
             copy.outputs = [added.numbers, *([] if added.means is None else [added.means]), *graph.outputs]
             names = module.signatures[0].inputs
             signature = Signature(["ranges"], copy, names, [str(place) for place in range(len(copy.outputs))])
-            data, tensors = to_named_bytes(dataclasses.replace(module, signatures=[signature]))
+            out = BytesIO()
+            contents = write(dataclasses.replace(module, signatures=[signature]), out)
             detach(copy.terminator)
-        return cls(data, dict(zip(names, graph.inputs)), added, {value: name for name, value in tensors.items()})
+        data = out.getvalue()
+        _read_from(data, graph, contents.starts)
+        return cls(data, dict(zip(names, graph.inputs)), added, {value: name for name, value in contents.names.items()})
 
     def run(self, sample: Mapping[str, np.ndarray]) -> bool:
         """Take in a sample; return False, and take in nothing, if it may make NaN. Of infinite or huge numbers the sums
@@ -156,6 +162,17 @@ def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
     summed = [value for value in values if value.rank and value not in averages and not _shows_nan(value)]
     numbers = [*ends, *(reduced("SUM", value, value.rank or 0) for value in summed)]
     return _Added(values, alike, tfl.pack(*numbers, axis=0, values_count=len(numbers)), [*averages], means)
+
+
+def _read_from(data: bytes, graph: Graph, starts: Mapping[Value, int]) -> None:
+    """Let weights be read where a file has them: it holds each output channel in one place, multiplied by what was
+    folded into it. As models store them, channels lie across, and are read many times slower."""
+    for weights in (op.operands[LAYOUTS[op.type].weights] for op in graph.ops if op.type in LAYOUTS):
+        stored = weights.stored if weights is not None and weights in starts else None
+        if weights is None or stored is None or stored.dtype != np.float32:
+            continue
+        if isinstance(weights, Product) or not stored.flags.c_contiguous:
+            weights.data = np.frombuffer(data, "<f4", stored.size, starts[weights]).reshape(stored.shape)
 
 
 def _is_measured(value: Value) -> bool:

@@ -48,8 +48,9 @@ class Weight(NamedTuple):
 
 def write_with_weights(
     out: Any, data: bytearray, weights: Sequence[Weight], inline: bool, progress: Callable[[float], None] | None
-) -> None:
-    """Write the encoded description of a model, with the places of its weights filled in, and the weights behind it.
+) -> list[int]:
+    """Write the encoded description of a model, with the places of its weights filled in, and the weights behind it;
+    return where each begins.
 
     inline: places are counted from where they are told, else from the start of the file. progress: told which part of
     the file is written, behind each weight."""
@@ -79,6 +80,7 @@ def write_with_weights(
         end = start + weight.size
         if progress:
             progress(end / whole)
+    return starts
 
 
 def _reserve(out: Any, length: int) -> None:

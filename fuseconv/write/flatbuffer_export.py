@@ -51,11 +51,12 @@ _CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 
 class Contents(NamedTuple):
     """What a file holds: its subgraphs in their order, the buffer of each constant, and the values of its tensors by
-    their names; saved: the bytes of names that were left out."""
+    their names; where the bytes of each distinct constant begin; saved: the bytes of names that were left out."""
 
     graphs: list[Graph]
     buffers: dict[Value, int]
     names: dict[str, Value]
+    starts: dict[Value, int]
     saved: int = 0
 
 
@@ -105,8 +106,10 @@ def write(
     inline = sum([weight.size + ALIGNMENT for weight in weights]) < inline_limit
     root = model.root([weight.buffer(inline) for weight in weights])
     saved = 0 if names else leave_out_names(root)
-    write_with_weights(out, Encoder(root, b"TFL3").data, weights, inline, progress)
-    return Contents(buffers.graphs, buffers.places, model.names.values, saved)
+    starts = write_with_weights(out, Encoder(root, b"TFL3").data, weights, inline, progress)
+    return Contents(
+        buffers.graphs, buffers.places, model.names.values, dict(zip(buffers.weights, starts, strict=True)), saved
+    )
 
 
 class _Buffers:

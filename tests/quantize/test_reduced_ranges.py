@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuseconv.ir.product import Product
 from fuseconv.ir.text import print_module
 from fuseconv.quantize.reduced_ranges import ReducedRanges
 from tests.tf.text_cases import module_of
@@ -39,6 +40,20 @@ def test_ranges_of_results() -> None:
     assert _ranges(reduced, first) == {"a": (-5, 2), "b": (-5, 2), "c": (-3, -3), "r": (-4, 3)}
     # The second sample widens what the first one gave.
     assert _ranges(reduced, second) == {"a": (-5, 6), "b": (-5, 6), "c": (-3, 8), "r": (-4, 7)}
+
+
+def test_weights_are_read_where_the_file_has_them() -> None:
+    module, _ = module_of("main {\n  input %x: float32[n,3]\n  %z: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,3] "
+                          "[[1, 2, 3], [4, 5, 6]], _)\n  return %z\n}")  # fmt: skip
+    weights = module.signatures[0].graph.ops[0].operands[1]
+    assert weights is not None and weights.data is not None
+    array = weights.data.copy()
+    weights.data = np.asfortranarray(array)
+    product = Product(weights, np.array([[2.0], [0.5]], np.float32), 12.0)
+    module.signatures[0].graph.ops[0].set_operand(1, product)
+    assert ReducedRanges.of(module) is not None
+    assert (product.data == array * [[2.0], [0.5]]).all() and product.data.flags.c_contiguous
+    assert (product.stored == array).all()  # what is written anew is multiplied once
 
 
 @pytest.mark.parametrize("read", [
