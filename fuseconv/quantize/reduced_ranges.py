@@ -20,9 +20,9 @@ from fuseconv.ir.product import Product
 from fuseconv.ir.rewriter import Speculative
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
+from fuseconv.quantize.derived_ranges import derived_range, origins
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import LAYOUTS
-from fuseconv.tfl.traits import LAYOUT_CHANGES
 from fuseconv.write.flatbuffer_export import write
 
 # Each number that they read is a part of their results: NaN makes NaN.
@@ -104,9 +104,10 @@ class ReducedRanges:
         ends = [] if self.ends is None else (self.ends * _SIGNS).tolist()
         # Of an empty tensor, the least number lies above the largest.
         found = {value: Range(*end) for value, end in zip(self.added.values, ends) if end[0] <= end[1]}
-        for value, same in self.added.alike.items():
-            if same in found:
-                found[value] = found[same]
+        for value in self.added.derived if found else ():
+            derived = derived_range(value.op, found)
+            if derived is not None:
+                found[value] = derived
         return found
 
     def tell_means(self, means: ChannelMeans) -> None:
@@ -121,10 +122,11 @@ class _Added:
     """What a file has besides its ops.
 
     numbers: the least and the largest number of each of `values`, then sums, which are NaN where a tensor holds NaN.
-    alike: values that hold the same numbers as another one. means: of all channels of `averaged`, if there are any."""
+    derived: values whose ranges follow from others, in their order. means: of all channels of `averaged`, if there are
+    any."""
 
     values: list[Value]
-    alike: dict[Value, Value]
+    derived: list[Value]
     numbers: Value
     averaged: list[Value]
     means: Value | None
@@ -137,9 +139,9 @@ class _Added:
 
 def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
     """Add to a graph what reduces these values to their least and largest numbers, and to means of channels."""
-    known = set(made)
-    alike = {value: same for value in made if (same := _unchanged(value)) in known}
-    values = [value for value in made if value not in alike]
+    averaged = [*read_by_products(graph)]
+    derived, shown = _derived(graph, made, averaged)
+    values = [value for value in made if value not in derived]
     ranks = [value.rank or 0 for value in (*graph.inputs, *made)]
     axes = [tfl.const(np.arange(rank, dtype=np.int32)) for rank in range(max(ranks) + 1)]
 
@@ -153,15 +155,16 @@ def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
         ends += [reduced(kind, value, rank) if rank else value for kind in ("REDUCE_MIN", "REDUCE_MAX")]
     averages = {
         value: reduced("MEAN", value, (value.rank or 0) - 1, (value.shape or ())[-1:])
-        for value in read_by_products(graph)
+        for value in averaged
     }  # fmt: skip
     parts = [*averages.values()]
     means = tfl.concatenation(*parts, axis=0) if len(parts) > 1 else next(iter(parts), None)
     # XNNPACK's REDUCE_MIN and REDUCE_MAX leave NaN out. A SUM does not, nor does the MEAN of what has one, nor do sums
     # and products of the model.
-    summed = [value for value in values if value.rank and value not in averages and not _shows_nan(value)]
+    summed = [value for value in values if value.rank and value not in shown]
     numbers = [*ends, *(reduced("SUM", value, value.rank or 0) for value in summed)]
-    return _Added(values, alike, tfl.pack(*numbers, axis=0, values_count=len(numbers)), [*averages], means)
+    packed = tfl.pack(*numbers, axis=0, values_count=len(numbers))
+    return _Added(values, [value for value in made if value in derived], packed, averaged, means)
 
 
 def _read_from(data: bytes, graph: Graph, starts: Mapping[Value, int]) -> None:
@@ -179,17 +182,18 @@ def _is_measured(value: Value) -> bool:
     return value.dtype is types.FLOAT32 and 0 not in (value.shape or ())
 
 
-def _shows_nan(value: Value) -> bool:
-    """Return whether another tensor that is measured holds NaN if a value does: one that an op makes of all of it."""
-    for op in value.uses:
-        activation = op.attrs.get("fused_activation_function", "NONE")
-        if op.type in _SPREAD_NAN and activation == "NONE" and _is_measured(op.result):
-            return True
-        if op.type in LAYOUT_CHANGES and _shows_nan(op.result):
-            return True
-    return False
-
-
-def _unchanged(value: Value) -> Value | None:
-    """Return the operand that holds the same numbers; None if there is none."""
-    return value.op.operands[0] if value.op is not None and value.op.type in LAYOUT_CHANGES else None
+def _derived(graph: Graph, made: list[Value], averaged: list[Value]) -> tuple[set[Value], set[Value]]:
+    """Return the values whose ranges follow from others that are measured, and those whose NaN another one shows: the
+    means of `averaged`, or what an op makes of all of a tensor."""
+    measured, derived, shown = set(made), set[Value](), set(averaged)
+    for op in reversed(graph.ops):
+        known = origins(op)
+        if known and measured.issuperset((op.result, *known)):
+            derived.add(op.result)
+            spreads = op.result in shown
+        else:
+            activation = op.attrs.get("fused_activation_function", "NONE")
+            spreads = op.type in _SPREAD_NAN and activation == "NONE" and op.result in measured
+        if spreads:
+            shown.update(value for value in op.operands if value is not None)
+    return derived, shown
