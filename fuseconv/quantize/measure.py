@@ -242,11 +242,7 @@ class _Runs:
     def _of_kept(self, place: int) -> dict[Value, Range]:
         """Return ranges where the runtime does not measure them itself: not those of loops and branches."""
         self.subgraphs.Invoke(place)
-        ranges = {}
-        for detail in self.interpreter.get_tensor_details(place):
-            if detail["name"] in self.floats:
-                ranges[self.floats[detail["name"]]] = Range.of(self.interpreter.get_tensor(detail["index"], place))
-        return ranges
+        return {value: Range.of(array) for value, array in self.arrays(place, self.kept[place])}
 
 
 def _inputs(interpreter: Any, signature: Signature) -> dict[str, int]:

@@ -196,6 +196,40 @@ def test_samples_of_each_signature(measuring: bool, monkeypatch: pytest.MonkeyPa
     assert report.warnings[-1] == "there are no samples of the signature second: its ops stay float"
 
 
+@pytest.mark.parametrize("measuring", [True, False])
+def test_invariants_of_a_loop_that_nothing_reads(measuring: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not measuring:
+        monkeypatch.setattr(module, "_measuring", lambda: None)
+    calibration = Calibration([{"i0": np.array([2, -8], np.float32)}])
+    check_pass("calibrate", """
+    main {
+      input %x: float32[n]
+      %a: float32[n] = tfl.ABS(%x)
+      %k: int32[]; %u: float32[n]; %y: float32[n] = tfl.WHILE(int32[] 0, %a, %x) \
+{'cond_subgraph_index': @more, 'body_subgraph_index': @step}
+      return %y
+    }
+    more {
+      input %i: int32[]
+      input %f: float32[n]
+      input %g: float32[n]
+      %m: bool[] = tfl.LESS(%i, int32[] 3)
+      return %m
+    }
+    step {
+      input %i: int32[]
+      input %f: float32[n]
+      input %g: float32[n]
+      %j: int32[] = tfl.ADD(%i, int32[] 1)
+      %h: float32[n] = tfl.MAXIMUM(%g, %f)
+      return %j, %f, %h
+    }
+    """, calibration=calibration)  # fmt: skip
+    ranges = {value.name: (found.least, found.largest) for value, found in calibration.ranges.items()}
+    assert ranges["a"] == ranges["y"] == (2, 8)
+    assert ("h" in ranges) == measuring
+
+
 def test_texts_are_samples() -> None:
     text = """
     main {
