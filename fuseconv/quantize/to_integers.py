@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Value, constant
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.calibrate import Calibration
@@ -18,6 +19,7 @@ from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.integer import INT8, INT16, LSTM
+from fuseconv.tfl.linear import FUSED_ACTIVATIONS, linear
 
 if TYPE_CHECKING:
     from fuseconv.quantize.recipe import Recipe
@@ -25,14 +27,19 @@ if TYPE_CHECKING:
 
 # By the names of `--quantize`.
 KERNELS = {"int8": INT8, "int16x8": INT16}
+# A product of more weights takes too long to be computed twice.
+_MOST_WEIGHTS_TWICE = 1 << 16
 
 
 @module_pass("to-integer-forms", requires=(TFL_ONLY,))
 def to_integer_forms(module: Module, quantize: str) -> None:
     """Replace ops that have no integer kernel by ones that have: SQUARE(x) -> MUL(x, x), NEG(x) -> SUB(0, x).
 
-    For int16, also SQUARED_DIFFERENCE(x, y) -> MUL(d, d) with d = SUB(x, y)."""
+    For int16, also SQUARED_DIFFERENCE(x, y) -> MUL(d, d) with d = SUB(x, y). For int8, RELU(y) -> FULLY_CONNECTED(x, w,
+    b, RELU) where others read y = FULLY_CONNECTED(x, w, b): half of the range has steps half as large."""
     for graph in module.graphs():
+        if quantize == "int8":
+            _compute_activated(graph)
         if "SQUARED_DIFFERENCE" not in KERNELS[quantize].own_scale:
             rewrite_ops(graph, ("tfl.SQUARED_DIFFERENCE",), _square_of_difference)
         for op in graph.ops:
@@ -42,6 +49,19 @@ def to_integer_forms(module: Module, quantize: str) -> None:
             elif op.kind == "tfl.NEG" and op.result.dtype is types.FLOAT32:
                 op.set_kind("tfl.SUB")
                 op.set_operands([constant(np.array(0, np.float32), name=op.name), op.operands[0]])
+
+
+def _compute_activated(graph: Graph) -> None:
+    """Compute small dense layers that others read, too, once more for their activation."""
+    for op in graph.ops:
+        data = op.operands[0] if op.type in FUSED_ACTIVATIONS else None
+        found = linear(data.op) if data is not None else None
+        if found is None or found.op.type != "FULLY_CONNECTED" or found.activation != "NONE":
+            continue
+        if len(found.op.result.uses) > 1 and math.prod(found.sizes) <= _MOST_WEIGHTS_TWICE:
+            op.attrs = {**found.op.attrs, "fused_activation_function": op.type}
+            op.set_kind(found.op.kind)
+            op.set_operands(found.op.operands)
 
 
 def _square_of_difference(op: Op, out: list[Op]) -> list[Value] | None:

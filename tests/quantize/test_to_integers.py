@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from fuseconv.quantize import to_integers as module
 from tests.check_pass import check_pass
 from tests.quantize.ranges import measured
 
@@ -126,6 +129,48 @@ def test_integer_forms() -> None:
       return %z
     }
     """, quantize="int8")
+
+
+_READ_TWICE = """
+main {
+  input %x: float32[n,2]
+  %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [1, 2, 3, 4], float32[2] [1, 2])
+  %z: float32[n,2] = tfl.RELU6(%y)
+  return %y, %z
+}
+"""
+
+
+def test_a_dense_layer_that_an_activation_and_others_read() -> None:
+    check_pass("to-integer-forms", _READ_TWICE, """
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [1, 2, 3, 4], float32[2] [1, 2])
+      %z: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [1, 2, 3, 4], float32[2] [1, 2]) \
+{'fused_activation_function': 'RELU6'}
+      return %y, %z
+    }
+    """, quantize="int8")
+
+
+@pytest.mark.parametrize(("of", "to"), [
+    ("float32[2] [1, 2])", "float32[2] [1, 2]) {'fused_activation_function': 'RELU'}"),
+    ("tfl.RELU6(%y)", "tfl.TANH(%y)"),
+    ("tfl.FULLY_CONNECTED(%x, float32[2,2] [1, 2, 3, 4], float32[2] [1, 2])", "tfl.ADD(%x, float32[2] [1, 2])"),
+    ("return %y, %z", "return %z"),
+])  # fmt: skip
+def test_activations_that_stand_apart(of: str, to: str) -> None:
+    assert of in _READ_TWICE
+    check_pass("to-integer-forms", _READ_TWICE.replace(of, to), quantize="int8")
+
+
+def test_large_layers_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_WEIGHTS_TWICE", 3)
+    check_pass("to-integer-forms", _READ_TWICE, quantize="int8")
+
+
+def test_steps_of_int16_are_fine_for_activations() -> None:
+    check_pass("to-integer-forms", _READ_TWICE, quantize="int16x8")
 
 
 def test_forms_of_int16() -> None:

@@ -77,6 +77,15 @@ def test_logarithms_of_exponentials() -> None:
     _check(keras.Model(x, layers.Dense(4)(layers.Concatenate()(hidden))))
 
 
+def test_dense_layers_before_and_behind_activations() -> None:
+    x = keras.Input((6,))
+    y, z = layers.Dense(7)(x), layers.Dense(5)(x)
+    joined = layers.Concatenate()([y, layers.Activation("tanh")(z)])
+    converted = _check(keras.Model(x, [layers.ReLU()(y), layers.ReLU(6)(z), layers.Dense(3)(joined)]))
+    assert not _floats(converted) and converted.ops.count("FULLY_CONNECTED") == 5
+    assert not {"RELU", "RELU6"}.intersection(converted.ops)
+
+
 def test_recurrent_layers() -> None:
     x = keras.Input((6, 5))
     y = layers.Bidirectional(layers.LSTM(4, return_sequences=True))(layers.LSTM(6, return_sequences=True)(x))
