@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import hashlib
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from fuseconv.quantize.weights_to_int4 import weights_to_int4
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.report.records import Report
 from fuseconv.targets.target import Target
+from fuseconv.tfl.linear import LAYOUTS
 
 
 @module_pass("keep-sensitive-ops", requires=(TFL_ONLY,))
@@ -68,20 +70,38 @@ class _Trials:
         if self._error(()) <= limit:
             return {}
         # With an op, what hands on numbers to it or from it becomes integers, too.
-        costs = {name: self._error({*quantized} - {name}) for name in quantized}
-        costs |= dict.fromkeys(moves, 0.0)
-        order = sorted(costs, key=lambda name: -costs[name])
+        costs = [(self._error({*quantized}.difference(ops)), ops) for ops in self._together(quantized)]
+        costs += [(0.0, [name]) for name in moves]
+        order = sorted(costs, key=lambda each: -each[0])
+
+        def first(count: int) -> dict[str, float]:
+            return {name: cost for cost, ops in order[:count] for name in ops}
+
         # More ops that stay float seldom make an error larger: halves lead to a count, and steps from there on.
         least, most = 1, len(order)
         while least < most:
             middle = (least + most) // 2
-            if self._error(order[:middle]) <= limit:
+            if self._error(first(middle)) <= limit:
                 most = middle
             else:
                 least = middle + 1
-        while least < len(order) and self._error(order[:least]) > limit:
+        while least < len(order) and self._error(first(least)) > limit:
             least += 1
-        return {name: costs[name] for name in order[:least]}
+        return first(least)
+
+    def _together(self, names: Collection[str]) -> list[list[str]]:
+        """Return the ops in lists of those that read the same weights, as the steps of a loop do: if some of them
+        stayed float, these would be stored twice."""
+        found: dict[Hashable, list[str]] = {name: [] for name in names}
+        for op in (op for graph in self._copy().graphs() for op in graph.ops if op.results):
+            layout = LAYOUTS.get(op.type)
+            weights = None if layout is None else op.operands[layout.weights]
+            key: Hashable = op.result.name
+            if weights is not None and weights.data is not None:
+                key = op.type, weights.shape, hashlib.sha256(weights.data.tobytes()).digest()
+            if op.result.name in names:
+                found.setdefault(key, []).append(op.result.name)
+        return [ops for ops in found.values() if ops]
 
     def _copy(self) -> Module:
         from fuseconv.load.tflite.reader import module_of_bytes

@@ -116,7 +116,7 @@ def choose_recipes(
         recipes[graph] = _sorted_ops(graph, ranges, coarse, kernels, selection)
     if kernels.activations is types.INT8:
         if float_sums:
-            _leave_sums_float(module, recipes, ranges, hybrid)
+            _leave_sums_float(module, recipes, ranges, selection, hybrid)
         else:
             wide = wide_values(module, _integer_ops(recipes, ranges))
             for recipe in recipes.values():
@@ -144,17 +144,23 @@ def _integer_ops(recipes: Mapping[Graph, Recipe], ranges: Ranges) -> set[Op]:
     return {op for recipe in recipes.values() for op in recipe.integer if not _is_fixed(op, ranges)}
 
 
-def _leave_sums_float(module: Module, recipes: Mapping[Graph, Recipe], ranges: Ranges, hybrid: bool) -> None:
+def _leave_sums_float(
+    module: Module, recipes: Mapping[Graph, Recipe], ranges: Ranges, selection: Selection, hybrid: bool
+) -> None:
     """Let what loops sum up over steps be float, with the gates around it: floats are fast on a CPU. hybrid: so are
-    products around them, of rows that are quantized as they come."""
+    products around them, of rows that are quantized as they come. What the selection leaves float counts as well: the
+    gates around it would add up their errors."""
     integer = _integer_ops(recipes, ranges)
     moves = next(iter(recipes.values())).kernels.moves
+    left = {op for recipe in recipes.values() for op in recipe.why if selection.refusal(op)}
+    integer |= left
     sums = wide_values(module, integer)
     makers = {op for op in integer if any(value in sums for value in op.results)}
     products, states = recurrent_products(module, integer, moves) if hybrid else (set(), set())
     integer -= products
     summed = sums.union(states, *(op.results for op in products))
     floats = makers.union(*(gates(graph, summed, integer, moves) for graph in recipes))
+    integer -= left
     moved: set[Op] = set()
     if floats and hybrid:
         between = {op for graph in recipes for op in between_floats(graph, floats | products, integer, moves)}

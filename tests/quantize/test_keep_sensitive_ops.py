@@ -65,6 +65,24 @@ def test_weights_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(selection.kept) == kept
 
 
+def test_ops_that_read_the_same_weights_stay_float_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuseconv.quantize.weights_to_float16.LEAST_ELEMENTS", 4)
+    text = """
+    main {
+      input %x: float32[n,2]
+      %w: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [1.0001, 2, 3, 4], _)
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%w, float32[2,2] [1, 2, 3, 4], _)
+      %z: float32[n,2] = tfl.FULLY_CONNECTED(%y, float32[2,2] [1.0001, 2, 3, 4], _)
+      return %z
+    }
+    """
+    selection, samples = Selection(), Samples([{"i0": np.array([[1, 2], [3, -4]], np.float32)}])
+    check_pass("keep-sensitive-ops", text, first=("bind-samples", "keep-floats"), quantize="float16",
+               keep_float_under=6e-6, selection=selection, calibration=Calibration(samples),
+               floats=Floats(True))  # fmt: skip
+    assert sorted(op.result.name for op in selection.kept) == ["w", "z"]
+
+
 def test_samples_are_asked_for() -> None:
     with pytest.raises(InputError, match="--keep-float-under needs samples"):
         check_pass("keep-sensitive-ops", _TEXT, first=("keep-floats",), quantize="float16", keep_float_under=0.1,

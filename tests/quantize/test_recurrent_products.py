@@ -78,11 +78,15 @@ def test_products_that_others_read_are_of_integers() -> None:
     assert not _hybrid(_STEPS.replace("tfl.FULLY_CONNECTED(%g", "tfl.FULLY_CONNECTED(%r"))
 
 
-def test_products_that_are_chosen_to_be_float() -> None:
+@pytest.mark.parametrize(
+    ("left", "hybrid"), [("FULLY_CONNECTED", set()), ("s", {"p"}), ("p", {"s"}), ("TANH", {"p", "s"})]
+)
+def test_what_is_chosen_to_be_float(left: str, hybrid: set[str]) -> None:
     module, _ = module_of(_STEPS)
-    without = Selection(without=("FULLY_CONNECTED",))
-    recipes = choose_recipes(module, measured(**_RANGES).ranges, INT8, without, hybrid=True)
-    assert not any(recipe.hybrid for recipe in recipes.values())
+    recipes = choose_recipes(module, measured(**_RANGES).ranges, INT8, Selection(without=(left,)), hybrid=True)
+    assert {op.result.name for recipe in recipes.values() for op in recipe.hybrid} == hybrid
+    # Gates around it add up errors as gates around other products do.
+    assert not any(recipe.integer for recipe in recipes.values())
 
 
 @pytest.mark.parametrize("count", [2, 3])
