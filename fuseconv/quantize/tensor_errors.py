@@ -139,7 +139,6 @@ class _Runner:
             model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
             experimental_preserve_all_tensors=True,
         )  # fmt: skip
-        self.interpreter.allocate_tensors()
         self.places: dict[str, dict[str, Any]] = {}
         # By the names of tensors, the subgraphs that they belong to.
         self.subgraphs: dict[str, int] = {}
@@ -150,7 +149,7 @@ class _Runner:
                 self.places[detail["name"]], self.subgraphs[detail["name"]] = detail, subgraph
         for name in [name for name, count in names.items() if count > 1]:
             del self.places[name]
-        self.shapes: list[tuple[int, ...]] = []
+        self.shapes: list[tuple[int, ...]] | None = None
 
     def run(self, arrays: list[np.ndarray]) -> None:
         details = self.interpreter.get_input_details()

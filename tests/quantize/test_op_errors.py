@@ -12,6 +12,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.quantize.floats import Floats
 from fuseconv.quantize.op_errors import compare_ops
+from fuseconv.quantize.samples import Samples
 from fuseconv.report.records import Compared, Report
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.load.tflite.files import BATCH
@@ -102,5 +103,7 @@ def test_what_was_asked_to_stay_float_says_so(tmp_path: Path) -> None:
 def test_a_file_that_does_not_run():
     module = module_of(lambda tfl, x: tfl.custom("Acme", [x], [(x.dtype, x.shape)]), (types.FLOAT32, (2,)))
     floats = Floats(True, True, to_bytes(module))
+    samples = Samples([{"x0": np.ones(2, np.float32)}])
+    samples.bind(module.signatures)
     with pytest.raises(InputError, match="LiteRT cannot run the files to compare"):
-        compare_ops(module, floats, None, Report())
+        compare_ops(module, floats, samples, Report())

@@ -70,6 +70,18 @@ def test_inputs_in_integers_get_floats_as_they_hold_them():
     assert found["op"].largest == 900 - (127 - 3) * 0.5 and found["op"].least_float == np.float32(1.4)
 
 
+def test_a_file_that_does_not_take_sizes_of_one():
+    module, _ = module_of_text("""
+    main {
+      input %x: float32[n]
+      %y: float32[2,2] = tfl.RESHAPE(%x, int32[2] [2, 2])
+      return %y
+    }
+    """)
+    data, samples = to_bytes(module), [{"i0": np.arange(4, dtype=np.float32)}]
+    assert compare_tensors(data, data, {"y": "y"}, samples, ["i0"])["y"].count == 4
+
+
 _WHILE = "{'cond_subgraph_index': @more, 'body_subgraph_index': @step}"
 
 
