@@ -20,7 +20,7 @@ LARGEST_RANK = 32
 # Ops whose kernel, or XNNPACK, refuses an operand without elements, though the result has some.
 WANT_ELEMENTS = frozenset({
     "ARG_MAX", "ARG_MIN", "BATCH_MATMUL", "CONV_2D", "CONV_3D", "CONV_3D_TRANSPOSE", "DEPTHWISE_CONV_2D",
-    "FULLY_CONNECTED", "GATHER", "GATHER_ND", "TRANSPOSE_CONV",
+    "FULLY_CONNECTED", "GATHER", "GATHER_ND", "TRANSPOSE_CONV", "UNPACK",
 })  # fmt: skip
 
 _BYTES = "float32 float16 bfloat16 int8 uint8 int16 int32 int64 bool"

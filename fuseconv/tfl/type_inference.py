@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.ir.dims import Dim, Shape, either, fresh
+from fuseconv.ir.dims import Dim, Shape, either, floordiv, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import KERNELS, ResultType
 
@@ -101,6 +101,33 @@ def merge(dims: Iterable[Dim]) -> Dim:
                 raise ShapeError(f"dimensions {known} and {dim} differ")
             known = dim
     return dims[0] if known is None else known
+
+
+def merged(*shapes: Shape | None) -> Shape | None:
+    """Return one shape for several that must be equal when the op runs. Raises ValueError if they cannot be."""
+    known = [shape for shape in shapes if shape is not None]
+    return tuple(merge(dims) for dims in zip(*known, strict=True)) if known else None
+
+
+def exactly(size: Dim, parts: Dim) -> Dim:
+    """Return how long each of so many equal parts is. Raises ShapeError if they cannot be equal."""
+    if isinstance(size, int) and isinstance(parts, int) and size % parts:
+        raise ShapeError(f"{size} elements in {parts} equal parts")
+    return floordiv(size, parts)
+
+
+def require_least(least: int, what: str, *numbers: Dim) -> None:
+    """Raise ShapeError if one of these numbers is known to be less than `least`."""
+    for number in numbers:
+        if isinstance(number, int) and number < least:
+            raise ShapeError(f"{what} of {number}")
+
+
+def require_most(most: Dim, what: str, *numbers: Dim) -> None:
+    """Raise ShapeError if one of these numbers is known to be more than `most`."""
+    for number in numbers:
+        if isinstance(number, int) and isinstance(most, int) and number > most:
+            raise ShapeError(f"{what} of {number}, and there are {most}")
 
 
 def require_vector(value: Value, length: Dim | None = None) -> None:

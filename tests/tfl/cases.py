@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,58 @@ def scalar(value: float, dtype: Any = np.int32) -> np.ndarray:
 
 def case(kind: str, *operands: Any, expected: Callable[..., Any] | None = None, **options: Any) -> Case:
     return Case(kind, operands, options, expected)
+
+
+def changed(case: Case, rng: Random) -> Case:
+    """Returns the case with one or two changes: of an operand's sizes, of a number in a constant, of an option."""
+    operands, options = [*case.operands], dict(case.options)
+    for _ in range(rng.choice((1, 1, 2))):
+        if options and rng.random() < 0.3:
+            name = rng.choice(sorted(options))
+            options[name] = _other_option(options[name], rng)
+            continue
+        place = rng.choice([place for place, operand in enumerate(operands) if operand is not None])
+        operand = operands[place]
+        assert operand is not None
+        if isinstance(operand, Input):
+            operands[place] = Input(_resized(operand.array, rng))
+        elif operand.size and operand.dtype.kind == "i" and rng.random() < 0.6:
+            array = operand.copy()
+            array.flat[rng.randrange(array.size)] = rng.choice((*_SIZES, 100, 2**31 - 1, -(2**31)))
+            operands[place] = array
+        else:
+            operands[place] = _resized(operand, rng)
+    return Case(case.kind, tuple(operands), options)
+
+
+_SIZES = (0, 1, 2, 3, 4, 5, 7, -1, -2)
+
+
+def _other_option(value: Any, rng: Random) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return rng.choice(_SIZES)
+    if isinstance(value, tuple):
+        return rng.choice((value[:-1], value + value[-1:], value[::-1]))
+    return value
+
+
+def _resized(array: np.ndarray, rng: Random) -> np.ndarray:
+    """Returns the numbers of an array in other dimensions: one of another size, one more or less, another order."""
+    shape = [*array.shape]
+    way = rng.randrange(5) if shape else 2
+    if way == 0:
+        shape[rng.randrange(len(shape))] = rng.choice(_SIZES[:7])
+    elif way == 1:
+        del shape[rng.randrange(len(shape))]
+    elif way == 2:
+        shape.insert(rng.randint(0, len(shape)), rng.choice(_SIZES[:4]))
+    elif way == 3:
+        shape = []
+    else:
+        rng.shuffle(shape)
+    return np.resize(array, shape).astype(array.dtype)
 
 
 SAME22: dict[str, Any] = {"padding": "SAME", "stride_h": 2, "stride_w": 2}

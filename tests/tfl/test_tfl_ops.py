@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
+
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
@@ -12,7 +15,9 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Signature, Value
 from fuseconv.tfl import schema
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.type_inference import ShapeError
 from fuseconv.write.flatbuffer_export import to_bytes
+from tests.fuzz.child import load as why_refused
 from tests.tfl import cases
 from tests.tfl.interpret import module_of, run, run_file
 
@@ -69,6 +74,20 @@ def test_op(case: cases.Case):
         assert_shape(value.shape, result.shape)
     if case.expected is not None:
         np.testing.assert_allclose(results[0], case.expected(*case.inputs), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", cases.ALL, ids=str)
+def test_litert_takes_what_the_table_takes(case: cases.Case, tmp_path: Path):
+    """Of operands and options that may not fit together, the table refuses at least those that LiteRT refuses."""
+    for seed in range(8):
+        changed = cases.changed(case, Random(f"{case}/{seed}"))
+        try:
+            module = module_of(build(changed), *((types.of_array(array), array.shape) for array in changed.inputs))
+        except ShapeError:
+            continue
+        file = tmp_path / f"{seed}.tflite"
+        file.write_bytes(to_bytes(module))
+        assert not why_refused(file), changed
 
 
 @pytest.mark.parametrize("case", [case for case in cases.ALL if case.inputs], ids=str)
@@ -393,7 +412,7 @@ def test_numbers_as_operands():
     values = Value(types.FLOAT32, (2, 6), "x")
     tfl.expand_dims(values, 1)
     tfl.split(1, values, num_splits=2)
-    tfl.fill([2], values)
+    tfl.fill([2], Value(types.FLOAT32, (), "number"))
     tfl.mul(values, 2)
     tfl.padv2(values, [[1, 0], [0, 0]], 3)
     tfl.add(Value(types.INT64, (2,), "i"), np.int64(3))

@@ -1,5 +1,5 @@
 """Table of TFLite's builtin operators by kind: operands, options and result types."""
 
-from fuseconv.tfl.ops import array, control, elementwise, nn, recurrent, reduction
+from fuseconv.tfl.ops import array, control, elementwise, indexing, nn, recurrent, reduction
 
-__all__ = ["array", "control", "elementwise", "nn", "recurrent", "reduction"]
+__all__ = ["array", "control", "elementwise", "indexing", "nn", "recurrent", "reduction"]

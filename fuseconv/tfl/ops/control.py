@@ -9,7 +9,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, fresh
 from fuseconv.ir.graph import FuncRef, Value
 from fuseconv.tfl.opdef import Index, ResultType, op
-from fuseconv.tfl.type_inference import scalar, sizes_of
+from fuseconv.tfl.type_inference import merge, scalar, sizes_of
 
 
 @op("IfOptions")
@@ -90,17 +90,17 @@ def hashtable_size(table: Value) -> ResultType:
     return types.INT64, (1,)
 
 
-@op("RandomOptions")
+@op("RandomOptions", ranks="1")
 def random_uniform(shape: Index, *, seed: int = 0, seed2: int = 0) -> ResultType:
     return types.FLOAT32, sizes_of(shape)
 
 
-@op("RandomOptions")
+@op("RandomOptions", ranks="1")
 def random_standard_normal(shape: Index, *, seed: int = 0, seed2: int = 0) -> ResultType:
     return types.FLOAT32, sizes_of(shape)
 
 
-@op("RandomOptions")
+@op("RandomOptions", ranks="2 one")
 def multinomial(
     logits: Value, num_samples: Index, *, seed: int = 0, seed2: int = 0, results: list[ResultType] | None = None
 ) -> ResultType:
@@ -112,21 +112,29 @@ def multinomial(
     return types.INT64, (logits.shape[0], known(num_samples))
 
 
+def _boxes(boxes: Value, scores: Value, max_output_size: Value) -> Dim:
+    """Return how many of the boxes [n, 4] are selected. Raises ShapeError unless scores are [n]."""
+    if boxes.shape is not None:
+        merge((boxes.shape[1], 4))
+        merge((boxes.shape[0], *(scores.shape or ())))
+    return known(max_output_size)
+
+
 def known(value: Value) -> Dim:
     """Return what a scalar operand says, or an unknown size."""
     size = scalar(value)
     return fresh() if size is None else size
 
 
-@op("NonMaxSuppressionV4Options")
+@op("NonMaxSuppressionV4Options", ranks="2 1 0 0 0")
 def non_max_suppression_v4(
     boxes: Value, scores: Value, max_output_size: Index, iou_threshold: Value, score_threshold: Value
 ) -> list[ResultType]:
     """boxes [n, 4], scores [n] -> indices of the selected [max_output_size], padded with 0, and how many they are."""
-    return [(types.INT32, (known(max_output_size),)), (types.INT32, ())]
+    return [(types.INT32, (_boxes(boxes, scores, max_output_size),)), (types.INT32, ())]
 
 
-@op("NonMaxSuppressionV5Options")
+@op("NonMaxSuppressionV5Options", ranks="2 1 0 0 0 0")
 def non_max_suppression_v5(
     boxes: Value,
     scores: Value,
@@ -136,5 +144,5 @@ def non_max_suppression_v5(
     soft_nms_sigma: Value,
 ) -> list[ResultType]:
     """As V4, with the scores of the selected [max_output_size] as the second of three results."""
-    shape = (known(max_output_size),)
+    shape = (_boxes(boxes, scores, max_output_size),)
     return [(types.INT32, shape), (types.FLOAT32, shape), (types.INT32, ())]

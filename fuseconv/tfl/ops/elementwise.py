@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 from fuseconv.ir import types
 from fuseconv.ir.dims import fresh
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import DType
 from fuseconv.tfl.opdef import ResultType, op
-from fuseconv.tfl.type_inference import broadcast, merge, same
+from fuseconv.tfl.type_inference import ShapeError, broadcast, merged, same
 
 
 @op({
@@ -57,20 +59,19 @@ def div(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> Resul
 
 @op("ATan2Options")
 def atan2(y: Value, x: Value) -> ResultType:
-    return same(y)
+    return add_n(y, x)
 
 
 @op()
 def stablehlo_and(x: Value, y: Value) -> ResultType:
     """Return the bits that both have; the operands have one shape."""
-    return same(x)
+    return add_n(x, y)
 
 
 @op("AddNOptions")
 def add_n(*xs: Value) -> ResultType:
     """Add operands of one shape."""
-    shapes = [x.shape for x in xs if x.shape is not None]
-    return xs[0].dtype, tuple(merge(dims) for dims in zip(*shapes, strict=True)) if shapes else None
+    return xs[0].dtype, merged(*(x.shape for x in xs))
 
 
 # ROUND takes halves to the even neighbor.
@@ -92,6 +93,7 @@ def leaky_relu(x: Value, *, alpha: float = 0.0) -> ResultType:
 @op()
 def prelu(x: Value, alpha: Value) -> ResultType:
     """alpha broadcasts to x."""
+    merged(x.shape, broadcast(x.shape, alpha.shape))
     return same(x)
 
 
@@ -145,7 +147,10 @@ def part_of_complex(x: Value) -> ResultType:
 @op("SelectOptions")
 def select(condition: Value, x: Value, y: Value) -> ResultType:
     """x and y have one shape; the condition has it too, or is a scalar, or has x's first dimension."""
-    return x.dtype, x.shape if x.shape is not None else y.shape
+    shape = merged(x.shape, y.shape)
+    if shape is not None and condition.shape:
+        merged(condition.shape, shape[:1] if len(condition.shape) == 1 else shape)
+    return x.dtype, shape
 
 
 @op("SelectV2Options")
@@ -161,4 +166,7 @@ def where(condition: Value) -> ResultType:
 
 @op("BucketizeOptions")
 def bucketize(x: Value, *, boundaries: tuple[float, ...] | None = None) -> ResultType:
+    """boundaries ascend."""
+    if any(low > high for low, high in itertools.pairwise(boundaries or ())):
+        raise ShapeError("its boundaries do not ascend")
     return types.INT32, x.shape

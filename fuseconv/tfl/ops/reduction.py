@@ -7,7 +7,17 @@ from fuseconv.ir.dims import Shape, floordiv, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import Index, ResultType, op
 from fuseconv.tfl.traits import REDUCTIONS
-from fuseconv.tfl.type_inference import ShapeError, axis_of, ints, same, scalar, unknown
+from fuseconv.tfl.type_inference import (
+    ShapeError,
+    axis_of,
+    ints,
+    merged,
+    require_least,
+    require_most,
+    same,
+    scalar,
+    unknown,
+)
 
 
 def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
@@ -29,22 +39,23 @@ def reduction(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
-@op({"ARG_MAX": "ArgMaxOptions", "ARG_MIN": "ArgMinOptions"})
+@op({"ARG_MAX": "ArgMaxOptions", "ARG_MIN": "ArgMinOptions"}, ranks="* one")
 def extreme(x: Value, axis: Index, *, output_type: str = "INT64") -> ResultType:
     return types.BY_NAME[output_type.lower()], reduced(x, axis, False)
 
 
-@op("CumsumOptions")
+@op("CumsumOptions", ranks="* one")
 def cumsum(x: Value, axis: Index, *, exclusive: bool = False, reverse: bool = False) -> ResultType:
     return same(x)
 
 
-@op("TopKV2Options")
+@op("TopKV2Options", ranks="* one")
 def topk_v2(x: Value, k: Index) -> list[ResultType]:
     """Return the k largest of the last dimension, and their indices."""
     size = scalar(k)
-    if isinstance(size, int) and size < 0:
-        raise ShapeError(f"the {size} largest elements")
+    if size is not None and x.shape is not None:
+        require_least(0, "a number of the largest", size)
+        require_most(x.shape[-1], "a number of the largest", size)
     shape = None if x.shape is None else (*x.shape[:-1], fresh() if size is None else size)
     return [(x.dtype, shape), (types.INT16 if k.dtype is types.INT16 else types.INT32, shape)]
 
@@ -54,32 +65,21 @@ def segment_sum(x: Value, segment_ids: Index) -> ResultType:
     return x.dtype, None if x.shape is None else (fresh(), *x.shape[1:])
 
 
-def unsorted(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+@op({
+    "UNSORTED_SEGMENT_SUM": "UnsortedSegmentSumOptions", "UNSORTED_SEGMENT_PROD": "UnsortedSegmentProdOptions",
+    "UNSORTED_SEGMENT_MAX": "UnsortedSegmentMaxOptions", "UNSORTED_SEGMENT_MIN": "UnsortedSegmentMinOptions",
+}, ranks="* * one")  # fmt: skip
+def unsorted_segment(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
     """Return x [ids..., rest...] -> [num_segments, rest...]."""
     if x.shape is None or segment_ids.shape is None:
         return x.dtype, None
+    rank = len(segment_ids.shape)
+    merged(x.shape[:rank], segment_ids.shape)
     count = scalar(num_segments)
-    return x.dtype, (fresh() if count is None else count, *x.shape[len(segment_ids.shape) :])
-
-
-@op("UnsortedSegmentSumOptions")
-def unsorted_segment_sum(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
-    return unsorted(x, segment_ids, num_segments)
-
-
-@op("UnsortedSegmentProdOptions")
-def unsorted_segment_prod(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
-    return unsorted(x, segment_ids, num_segments)
-
-
-@op("UnsortedSegmentMaxOptions")
-def unsorted_segment_max(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
-    return unsorted(x, segment_ids, num_segments)
-
-
-@op("UnsortedSegmentMinOptions")
-def unsorted_segment_min(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
-    return unsorted(x, segment_ids, num_segments)
+    ids = segment_ids.data
+    if ids is not None and ids.size and isinstance(count, int) and ids.max() >= count:
+        raise ShapeError(f"segment {ids.max()} of {count}")
+    return x.dtype, (fresh() if count is None else count, *x.shape[rank:])
 
 
 @op("ReduceWindowOptions")
@@ -96,5 +96,6 @@ def reduce_window(
     sizes, strides, dilations = ints(window_dimensions), ints(window_strides), ints(window_dilations)
     if x.shape is None or sizes is None or strides is None or dilations is None:
         return x.dtype, None if x.shape is None else unknown(len(x.shape))
+    require_least(1, "a window's size, stride or dilation", *sizes, *strides, *dilations)
     windows = zip(x.shape, sizes, strides, dilations, strict=True)
     return x.dtype, tuple(floordiv(dim - (size - 1) * gap - 1, step) + 1 for dim, size, step, gap in windows)
