@@ -181,13 +181,16 @@ class Options(QuantizeOptions):
     source_graph: bool
 
     def check(self) -> None:
-        """Refuse what is no choice, and new names that are none."""
+        """Refuse what is no choice, new names that are none, and texts that the file cannot hold."""
         super().check()
         if self.composites and self.quantize in MEASURED:
             raise InputError(f"--composites are of floats, and not for --quantize {' or '.join(MEASURED)}")
         names = self.rename if self.rename is not None else {}
         if not isinstance(names, Mapping) or not all(isinstance(n, str) and n for n in (*names, *names.values())):
             raise InputError(f"rename takes a dict from names to names, not {names!r}")
+        for text in (*names.values(), *(self.metadata or {}).values()):
+            if isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text):
+                raise InputError(f"the file cannot hold {text!r}: give a text in UTF-8")
 
     def aimed_at(self, target: Target) -> Options:
         """Return the options with what a target implies: sizes that are known, and so one row a batch."""

@@ -66,7 +66,7 @@ class TFLiteFile:
             # The runtime trusts a file's indices and shapes: a damaged one could end the process.
             self._document = inspect(tflite)
             refuse_damaged(tflite)
-            source = {"model_path": self.name}
+            source = {"model_path": os.fsencode(tflite)}  # as a text, LiteRT takes no name that is not UTF-8
             self._foreign = self._document["file"]["size"]
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 

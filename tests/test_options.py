@@ -21,6 +21,8 @@ from fuseconv.errors import InputError
         ({"quantize": "dynamic", "keep_float_under": 0.0}, "give a part of the range, such as 0.01"),
         ({"keep_float_under": 0.1}, "are for --quantize: add it"),
         ({"quantize": "dynamic", "io_types": "int8"}, "--io-types is for --quantize int8 or int16x8"),
+        ({"rename": {"x": "a\udcff"}}, r"the file cannot hold 'a\\udcff': give a text in UTF-8"),
+        ({"metadata": {"license": "\ud800"}}, r"the file cannot hold '\\ud800'"),
         ({"print_ir_after": ["canonicalise"]}, "no pass is called canonicalise; did you mean canonicalize"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,14 @@ def test_a_damaged_file_does_not_reach_the_runtime(tmp_path: Path) -> None:
     (tmp_path / "it.tflite").write_bytes(changed_dense(without_inputs))
     with pytest.raises(InputError, match=r"damaged TFLite model: the tensor .+ is read, but nothing"):
         TFLiteFile(tmp_path / "it.tflite")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are texts elsewhere")
+def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "it\udcff.tflite"
+    data = changed_dense(lambda model: None)
+    path.write_bytes(data)
+    assert TFLiteFile(path).signatures == TFLiteFile(data).signatures
 
 
 def test_integers_of_a_file_are_floats_to_the_caller() -> None:
