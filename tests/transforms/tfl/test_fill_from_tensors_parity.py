@@ -7,7 +7,7 @@ from fuseconv.testing import check
 
 
 def loop(x, *carried, steps=3):
-    """Return what an loop with a matrix of its own makes of what it carries; a number of steps that is data keeps it."""
+    """Return what a loop with its own matrix makes of what it carries; a number of steps that is data keeps it."""
     weights = tf.constant([[0.3, -0.2, 0.1, 0.5]] * 4)
     last = tf.cast(tf.reduce_max(tf.abs(tf.math.sign(x[..., 0]))), tf.int32) + steps - 1
 
