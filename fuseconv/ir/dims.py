@@ -130,6 +130,8 @@ class Sym:
         return total
 
 
+# One object of each name, over conversions too: shapes that hold the same objects are compared without a call.
+@functools.lru_cache(maxsize=4096)
 def symbol(name: str) -> Sym:
     """Return the unknown size with this name."""
     if len(name) > _MAX_NAME:
@@ -244,13 +246,13 @@ def product(dims: Iterable[Dim]) -> Dim:
     if _NUMBERS.issuperset(map(type, dims)):
         return math.prod(dims)  # type: ignore[arg-type]
     count = 1
-    unknown: Dim = 1
+    unknown: Dim | None = None
     for dim in dims:
         if isinstance(dim, int):
             count *= dim
         else:
-            unknown = unknown * dim
-    return unknown * count
+            unknown = dim if unknown is None else unknown * dim
+    return count if unknown is None else unknown * count
 
 
 def substitute_dim(dim: Dim, sizes: Mapping[str, Dim], default: int | None = None) -> Dim:
