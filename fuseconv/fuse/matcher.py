@@ -8,7 +8,7 @@ conversion, and calls are cheaper than generators.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -48,8 +48,11 @@ class NodeMatcher:
 
     def match(self, op: Op, bound: Bindings) -> bool:
         """Match the op, with its operands in either order if it is commutative."""
-        node, count = self.node, len(op.operands)
-        if op.kind not in node.kinds or self.count > count or (self.count < count and not node.rest):
+        node = self.node
+        if op.kind not in node.kinds:
+            return False
+        count = len(op.operands)
+        if self.count != count and (self.count > count or not node.rest):
             return False
         wrong = _wrong_attr(node, op) if node.attrs or op.attrs else None
         if wrong is None:
@@ -62,14 +65,16 @@ class NodeMatcher:
 
     def _match_parts(self, op: Op, bound: Bindings) -> bool:
         """Bind the op and match its operands and the rest; undo what was bound if that fails."""
-        node, name = self.node, self.node.name
+        node = self.node
+        name = node.name
         if name:
             before = bound.ops.get(name)
             bound.ops[name] = op
         bound.matched.append(op)
         if not node.shared:
             bound.inner.append(op)
-        if self.match_operands(op, op.operands, bound):
+        bound.operands[self] = op, op.operands
+        if self.first(bound):
             return True
         if self.commutative and op.kind in COMMUTATIVE and self.match_operands(op, op.operands[::-1], bound):
             return True
@@ -91,13 +96,15 @@ class NodeMatcher:
         """Return a function that matches an operand of the op at hand, and then the rest."""
         term = self.node.operands[index]
         ways = [(way, NodeMatcher(way, then) if isinstance(way, Node) else None) for way in alternatives(term)]
-        matchers = [_value_matcher(way, then, node) for way, node in ways]
+        first, *others = [_value_matcher(way, then, node) for way, node in ways]
         nodes = [node for _, node in ways if node is not None]
 
         def match_operand(bound: Bindings) -> bool:
             op, operands = bound.operands[self]
             value = operands[index]
-            for match in matchers:
+            if first(value, bound):
+                return True
+            for match in others:  # few terms have any
                 if match(value, bound):
                     return True
             return bound.lenient and _match_as_miss(term, value, op, bound, then, nodes)
@@ -219,19 +226,20 @@ def holds_state_or_is_quantized(bound: Bindings) -> bool:
     values."""
     for op in bound.matched:
         for value in (*op.results, *op.operands):
-            if value is not None and (value.variable or value.quantization is not None):
+            if value is not None and (value.quantization is not None or value.variable):
                 return True
     return False
 
 
-def outside_readers(bound: Bindings) -> Iterator[tuple[Op, Op]]:
-    """Yield (inner op, reader) for each use of an inner result, the root's aside, outside the match."""
-    if len(bound.inner) == 1 and bound.inner[0] is bound.matched[0]:
-        return
-    root = bound.matched[0]
+def outside_readers(bound: Bindings) -> list[tuple[Op, Op]]:
+    """Return (inner op, reader) for each use of an inner result, the root's aside, outside the match."""
+    inner, root = bound.inner, bound.matched[0]
+    if len(inner) == 1 and inner[0] is root:
+        return []
     matched = {*bound.matched, bound.miss.instead if bound.miss else None}
-    for op in dict.fromkeys(bound.inner):
+    outside = []
+    for op in dict.fromkeys(inner):
         if op is not root:
-            results = op.results
-            readers = results[0].uses if len(results) == 1 else dict.fromkeys(x for r in results for x in r.uses)
-            yield from [(op, reader) for reader in readers if reader not in matched]
+            for result in op.results:
+                outside += [(op, reader) for reader in result.uses if reader not in matched]
+    return outside if len(outside) < 2 else list(dict.fromkeys(outside))

@@ -103,7 +103,7 @@ class Pattern:
             nonlocal best
             if holds_state_or_is_quantized(bound):
                 return False
-            miss, outside = bound.miss, list(outside_readers(bound))
+            miss, outside = bound.miss, outside_readers(bound)
             if miss is None and not outside:
                 return True
             if miss is None and len(outside) == 1:
@@ -132,7 +132,7 @@ class Pattern:
 
 
 def _may_be_replaced(bound: Bindings) -> bool:
-    return not any(outside_readers(bound)) and not holds_state_or_is_quantized(bound)
+    return not outside_readers(bound) and not holds_state_or_is_quantized(bound)
 
 
 class Dialect:

@@ -42,7 +42,11 @@ def glance(op: Op) -> Glance:
     defines it, or whether it is a constant."""
     seen: list[Any] = [op.kind]
     for value in op.operands:
-        seen.append(None if value is None else value.is_const if value.op is None else value.op.kind)
+        if value is None:
+            seen.append(None)
+        else:
+            maker = value.op
+            seen.append(value.is_const if maker is None else maker.kind)
     return tuple(seen)
 
 
