@@ -17,6 +17,8 @@ from fuseconv.tfl import schema
 
 _U32 = struct.Struct("<I")
 _I32 = struct.Struct("<i")
+# What stands between the end of the data and the next multiple of 4, by the end's place behind the last one.
+_PADDING = (b"", b"\0\0\0", b"\0\0", b"\0")
 
 
 class Table(NamedTuple):
@@ -49,6 +51,7 @@ class Encoder:
 
     def __init__(self, root: Table, identifier: bytes) -> None:
         self.data = bytearray(4) + identifier
+        # By a table's name and fields, and where the data has the layout's vtable.
         self._layouts: dict[tuple, tuple[_Layout, int]] = {}
         # Where equal tables of numbers, such as options, equal lists, such as shapes, and equal arrays are referred to:
         # these are written once, behind all that refer to them. A table is told by its bytes, alignment and vtable.
@@ -88,21 +91,25 @@ class Encoder:
                 self._lists.setdefault(tuple(value), []).append(place)
                 return
             position = self._tables(value)
-        elif isinstance(value, np.ndarray):
+        elif kind is np.ndarray:
             self._arrays.setdefault(_array(value), []).append(place)
             return
+        elif kind is Deferred:
+            value.position = place
+            return
         else:
-            position = self._pad(4)
-            self.data += _vector(value)
+            vector = _vector(value)
+            data = self.data
+            data += _PADDING[len(data) & 3]
+            position = len(data)
+            data += vector
         _U32.pack_into(self.data, place, position - place)
 
     def _pad(self, align: int, ahead: int = 0) -> int:
         """Pad so that the byte `ahead` bytes later is aligned. Returns where the data ends then."""
-        end = len(self.data)
-        gap = -(end + ahead) % align
-        if gap:
-            self.data += bytes(gap)
-        return end + gap
+        data = self.data
+        data += bytes(-(len(data) + ahead) % align)
+        return len(data)
 
     def _tables(self, tables: list[Table]) -> int:
         position = self._pad(4)
@@ -128,11 +135,7 @@ class Encoder:
         position = self._pad(layout.align)
         self.data += layout.pack.pack(position - vtable, *map(fields.__getitem__, layout.scalars))
         for name, offset in layout.children:
-            value = fields[name]
-            if isinstance(value, Deferred):
-                value.position = position + offset
-            else:
-                self._write(position + offset, value)
+            self._write(position + offset, fields[name])
         return position
 
 
