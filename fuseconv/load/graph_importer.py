@@ -68,12 +68,11 @@ class Importer:
         _Builder(self, nodes, graph, dict(inputs), graph_ref).build(outputs, run)
         return graph
 
-    def types(self, node: Any) -> tuple[list[DType], Outputs] | None:
-        """Return the types of a node's operands, and its outputs by name, each with the types of its tensors, by its
-        op's definition and its attributes. None if nobody knows the op.
+    def types(self, node: Any, kind: str) -> tuple[list[DType], Outputs] | None:
+        """Return the types of the operands of a node of this kind, and its outputs by name, each with the types of its
+        tensors, by its op's definition and its attributes. None if nobody knows the op.
 
         Raises InputError for attributes that its definition does not allow."""
-        kind = node.op
         if kind in self.library:
             function = self.callee(kind)
             names = [arg.name for arg in self.library[kind].signature.output_arg]
@@ -106,7 +105,7 @@ class Importer:
     def output_types(self, node: Any) -> Outputs | None:
         """Return the outputs of a node by name, each with the types of its tensors; None if the op has no known
         definition."""
-        found = self.types(node)
+        found = self.types(node, node.op)
         return None if found is None else found[1]
 
     def tensor_type(self, nodes: Nodes, ref: str) -> DType:
@@ -204,8 +203,9 @@ class _Builder:
         roots = [self.parse(ref)[0] for ref in outputs if ref not in self.feeds]
         reached = self._reach((*roots, *run))
         ops, operands = [], []
+        read = self.nodes.read
         for name in self._order(reached):
-            kind, data, _ = self.nodes.read(name)
+            kind, data, _ = read(name)
             if kind == "Const":
                 self.results[name] = [self._constant(name)]
             else:
@@ -313,7 +313,7 @@ class _Builder:
             op = Op("tf.PartitionedCall", (), {"f": FuncRef(kind)}, name, (name,))
         else:
             op = Op(f"tf.{kind}", (), self._attrs(node, self.importer.op_defs.get(kind)), name, (name,))
-        self._add_results(op, node, reached)
+        self._add_results(op, node, kind, reached)
         for key, value in op.attrs.items():
             if value.__class__ is not list and value.__class__ is not FuncRef:
                 continue
@@ -354,9 +354,9 @@ class _Builder:
             raise InputError(f"The node '{node.name}' ({node.op}) lacks '{', '.join(sorted(missing))}': {_DAMAGED}")
         return found
 
-    def _add_results(self, op: Op, node: Any, reached: Mapping[str, list[str]]) -> None:
+    def _add_results(self, op: Op, node: Any, kind: str, reached: Mapping[str, list[str]]) -> None:
         """Add the results of an op, by its definition or, of an op that nobody knows, by what its readers ask for."""
-        types = self.importer.types(node)
+        types = self.importer.types(node, kind)
         self.takes.append(None if types is None else types[0])
         outputs = self._guessed_types(node, reached) if types is None else types[1]
         self.results[op.name] = op.results

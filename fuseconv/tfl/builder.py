@@ -17,6 +17,7 @@ from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant, emp
 from fuseconv.ir.types import DType
 from fuseconv.tfl.kernel_limits import WANT_ELEMENTS
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
+from fuseconv.tfl.schema import check_option
 from fuseconv.tfl.type_inference import ShapeError, result_content
 
 Operand = Value | np.ndarray | np.generic | int | float | bool | list | tuple | None
@@ -73,9 +74,10 @@ class Builder:
         values = self._values(operands, definition.indices)
         try:
             result_types = definition.result_types(values, attrs, results)
-            has_zero = result_types and 0 in (result_types[0][1] or ())
-            if has_zero and (empty := empty_constants(result_types, self.name)):
-                return empty
+            if result_types and 0 in (result_types[0][1] or ()):
+                empty = empty_constants(result_types, self.name)
+                if empty:
+                    return empty
             if kind in WANT_ELEMENTS and any(value is not None and is_empty(value.shape) for value in values):
                 raise ShapeError("an operand has no elements")
             folded = self._fold(kind, values, attrs, result_types)
@@ -88,12 +90,12 @@ class Builder:
         if known is not None and not any(isinstance(item, Sym) for item in known.flat):
             dtype = result_types[0][0]
             return [constant(known.astype(dtype.numpy), dtype, self.name)]
-        attrs = {key: value for key, value in attrs.items() if value != definition.defaults[key]}
-        if attrs and definition.options is not None:
-            from fuseconv.tfl.schema import check_option  # takes a moment to load, and not everybody builds ops
-
-            for key, value in attrs.items():
-                check_option(definition.options, key, value)
+        if attrs:
+            defaults = definition.defaults
+            attrs = {key: value for key, value in attrs.items() if value != defaults[key]}
+            if definition.options is not None:
+                for key, value in attrs.items():
+                    check_option(definition.options, key, value)
         op = Op(f"tfl.{kind}", values, attrs, self.name, self.sources)
         for dtype, shape in result_types:
             op.add_result(dtype, shape)
@@ -222,17 +224,17 @@ class Builder:
     def _values(self, operands: tuple[Operand, ...], indices: frozenset[int]) -> list[Value | None]:
         """Return operands as values: arrays become constants, lists int32 vectors, numbers constants of the type that
         the first value has, or int32 where they are indices."""
-        values: list[Value | None] = []
+        values: list[Any] = list(operands)
         for index, operand in enumerate(operands):
             if operand is None or isinstance(operand, Value):
-                values.append(operand)
-            elif isinstance(operand, (np.ndarray, np.generic)):
-                values.append(constant(np.asarray(operand), None, self.name))
+                continue
+            if isinstance(operand, (np.ndarray, np.generic)):
+                values[index] = constant(np.asarray(operand), None, self.name)
             elif isinstance(operand, (list, tuple)):
-                values.append(self.ints(operand))
+                values[index] = self.ints(operand)
             else:
                 like = next((o.dtype for o in operands if isinstance(o, Value)), None)
-                values.append(constant(operand, types.INT32 if index in indices else like, self.name))
+                values[index] = constant(operand, types.INT32 if index in indices else like, self.name)
         return values
 
     def _fold(
