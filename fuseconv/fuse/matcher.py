@@ -15,11 +15,13 @@ from typing import Any
 from fuseconv.fuse.pattern_terms import (
     COMMUTATIVE,
     Bindings,
+    Glance,
     NearMiss,
     Node,
     Parameter,
     alternatives,
     count_ops,
+    glance,
 )  # fmt: skip
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.op_function import IRRELEVANT
@@ -45,6 +47,8 @@ class NodeMatcher:
         for index in reversed(range(self.count)):
             then = self._operand(index, then)
         self.first = then
+        # Whether the node may be an op of which a glance shows this.
+        self.seen: dict[Glance, bool] = {}
 
     def match(self, op: Op, bound: Bindings) -> bool:
         """Match the op, with its operands in either order if it is commutative."""
@@ -54,6 +58,13 @@ class NodeMatcher:
         count = len(op.operands)
         if self.count != count and (self.count > count or not node.rest):
             return False
+        if not bound.lenient and bound.matched:
+            seen = glance(op)
+            may_be = self.seen.get(seen)
+            if may_be is None:
+                may_be = self.seen[seen] = node.may_be(seen)
+            if not may_be:
+                return False
         wrong = _wrong_attr(node, op) if node.attrs or op.attrs else None
         if wrong is None:
             return self._match_parts(op, bound)

@@ -36,6 +36,7 @@ from fuseconv.fuse.pattern_terms import (
     Term,
     alternatives,
     count_ops,
+    needed_kinds,
     nodes_of,
     subterms,
 )  # fmt: skip
@@ -69,6 +70,11 @@ class Pattern:
     def all_kinds(self) -> frozenset[str]:
         """Return the kinds of its ops, wherever they stand."""
         return frozenset(kind for node in nodes_of(self.root) for kind in node.kinds)
+
+    @cached_property
+    def needed(self) -> frozenset[str]:
+        """Return kinds that no match is without."""
+        return frozenset.intersection(*map(needed_kinds, self._roots))
 
     @cached_property
     def dialect(self) -> str:

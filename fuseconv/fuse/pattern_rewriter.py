@@ -146,6 +146,8 @@ class _PatternRewriter:
         pattern_check: PatternCheck | None = None,
     ) -> None:
         self.graph = graph
+        # The kinds of its ops, and of those that are built.
+        self.kinds = set(graph.kinds)
         self.module = module
         self.candidates = candidates
         self.report = report
@@ -204,7 +206,8 @@ class _PatternRewriter:
         none."""
         made: list[Op] = []
         for fusion, pattern in self.candidates.of(op):
-            if pattern.match(op, partial(self.apply, fusion, op, made, dead)):
+            if pattern.needed <= self.kinds and pattern.match(op, partial(self.apply, fusion, op, made, dead)):
+                self.kinds.update([built.kind for built in made])
                 return made
         return None
 

@@ -163,6 +163,16 @@ def count_ops(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:
     return 1 + sum(count_ops(part, choose) for part in term.operands) if isinstance(term, Node) else 0
 
 
+def needed_kinds(term: Any) -> frozenset[str]:
+    """Return kinds of ops that nothing matches the term without."""
+    if isinstance(term, Either):
+        return frozenset.intersection(*map(needed_kinds, term.terms))
+    if not isinstance(term, Node):
+        return frozenset()
+    own = frozenset(term.kinds if len(term.kinds) == 1 else ())
+    return own.union(*map(needed_kinds, term.operands))
+
+
 def _may_be(term: Any, maker: str | bool | None) -> bool:
     """Return False if the term cannot match an operand with this key."""
     if isinstance(term, Either):
