@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def taken_off(op: Op) -> Form | None:
         perm = op.operands[1].data.tolist()  # type: ignore[union-attr]
         return Form(tuple(perm.index(place) for place in range(len(perm))))
     if op.dialect == "tfl" and op.type in RESHAPES and x is not None:
-        return _with_unit(op.result.shape, x.shape) or _without_unit(op.result.shape, x.shape)
+        return _of_reshape(op.result.shape, x.shape)
     return None
 
 
@@ -81,8 +81,15 @@ def put_on(op: Op) -> Form | None:
     if op.kind == "tfl.TRANSPOSE" and op.operands[1].data is not None:  # type: ignore[union-attr]
         return Form(tuple(op.operands[1].data.tolist()))  # type: ignore[union-attr]
     if op.dialect == "tfl" and op.type in RESHAPES and x is not None:
-        return _with_unit(x.shape, op.result.shape) or _without_unit(x.shape, op.result.shape)
+        return _of_reshape(x.shape, op.result.shape)
     return None
+
+
+# The shapes of a model are few, and asked for whenever a group comes by.
+@lru_cache(maxsize=4096)
+def _of_reshape(shape: Shape | None, formed: Shape | None) -> Form | None:
+    """Return the form in which a tensor of one shape has the other, a dimension of size 1 more or less."""
+    return _with_unit(shape, formed) or _without_unit(shape, formed)
 
 
 def _with_unit(flat: Shape | None, deep: Shape | None) -> Form | None:

@@ -94,10 +94,11 @@ class Scope:
     defined: int
 
     def define(self, made: list[Var]) -> None:
-        if self.defined + len(made) > len(self.values):
+        end = self.defined + len(made)
+        if end > len(self.values):
             raise DamagedError("a region makes more values than it has")
-        self.values[self.defined : self.defined + len(made)] = made
-        self.defined += len(made)
+        self.values[self.defined : end] = made
+        self.defined = end
 
     def read(self, indices: list[int]) -> list[Var]:
         """Return the values of these numbers."""
@@ -302,7 +303,10 @@ class _Reader:
         kinds = cursor.varints() if mask & _HAS_RESULTS else []
         if mask & _HAS_OPERANDS:
             op.operands = scope.read(cursor.varints())
-        op.results = [Var(self.attributes.type(kind), op, index) for index, kind in enumerate(kinds)]
+        if len(kinds) == 1:
+            op.results = [Var(self.attributes.type(kinds[0]), op)]
+        else:
+            op.results = [Var(self.attributes.type(kind), op, index) for index, kind in enumerate(kinds)]
         # Where a tensor is to lie changes no element of it.
         scope.define(op.operands if name in _ANNOTATIONS and len(kinds) == len(op.operands) else op.results)
         if mask & _HAS_SUCCESSORS:

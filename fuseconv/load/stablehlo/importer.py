@@ -125,6 +125,7 @@ class ModuleImporter:
             raise DamagedError(f"its functions and regions stand in each other more than {_MOST_DEPTH} deep")
         if not region.ops or region.ops[-1].name != "return":
             raise DamagedError("a function does not end with a return")
+        budget.spend_results(len(region.ops), scope.graph.name)
         for op in region.ops[:-1]:
             self._import(scope, op)
         scope.graph.outputs = [scope.value(var) for var in region.returned]
@@ -180,7 +181,6 @@ class ModuleImporter:
         plain = op.name == "call" or place.rpartition("/")[2] == op.name
         name = place if place and plain else f"{place}/{op.name}".lstrip("/")
         count = self._nodes[name] = self._nodes.get(name, -1) + 1
-        budget.spend_results(1, name)
         return f"{name}_{count}" if count else name
 
     def unique(self, name: str) -> str:

@@ -6,6 +6,7 @@ raises RefusedError for what it cannot express.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ def imports(*names: Any) -> Callable:
     return marks(_MARK, names)
 
 
+@functools.lru_cache(maxsize=1024)
 def takes(importer: Importer, count: int) -> bool:
     """Return whether an importer takes so many operands: its parameters behind the scope and the op."""
     code = importer.__code__
