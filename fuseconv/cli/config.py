@@ -45,8 +45,10 @@ def defaults_of(command: str, path: str | None, options: Sequence[str], commands
             raise InputError(f"{name}: {command} has no option {key}{suggestion(key, options)}")
         if path is None and key in _ONLY_NAMED:
             raise InputError(f"{name}: {key} is taken only from a file that is named: --config {name}")
-        if isinstance(value, dict):
-            raise InputError(f"{name}: {key} is no table: write what follows --{key} on the command line")
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, (str, int, float)):  # a table, a list in a list, a date or time
+                what = "table" if isinstance(item, dict) else type(item).__name__
+                raise InputError(f"{name}: {key} is no {what}: write what follows --{key} on the command line")
     return given
 
 

@@ -41,6 +41,9 @@ def test_the_project_s_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(("text", "why"), [
     ("[convert]\nbatch-sise = 1", "convert has no option batch-sise; did you mean batch-size?"),
     ("[convert]\nfuse = {a = 1}", "fuse is no table"),
+    ("[convert]\nfuse = [{a = 1}]", "fuse is no table"),
+    ("[convert]\nfuse = [[1]]", "fuse is no list"),
+    ("[convert]\nbatch-size = 1979-05-27", "batch-size is no date"),
     ("convert = 3", "convert is a table of options, not 3"),
     ("[convert", "is no TOML"),
     ("batch-size = " + "9" * 5000, "is no TOML"),
