@@ -77,6 +77,7 @@ from fuseconv.transforms.tfl.pretranspose_matmul import pretranspose_matmul
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.return_constants import return_constants
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
+from fuseconv.transforms.tfl.sink_input_reshapes import sink_input_reshapes
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
 from fuseconv.transforms.tfl.slp_vectorize import slp_vectorize
 from fuseconv.transforms.tfl.tile_broadcasts import tile_broadcasts
@@ -182,7 +183,8 @@ FUSE: Pipeline = (
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (
-    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat,
+    legalize_padding, sink_input_reshapes.when(_stays_float_in_litert), canonicalize_tfl, sizes_of_inputs,
+    pack_to_concat,
     # Each target takes one form of a broadcast, and TILE no int16.
     tile_broadcasts.when(_stays_float_in_litert), fill_from_tensors.when(_stays_float_in_litert),
     canonicalize, presize_states, canonicalize, pretranspose_matmul, legalize_outputs,

@@ -1,0 +1,48 @@
+"""Reshapes of inputs sink below what computes element by element: EXP(RESHAPE(x)) -> RESHAPE(EXP(x)).
+
+XNNPACK copies an input, or what another op's kernel made, to reshape it; within its own memory a reshape is free.
+"""
+
+from __future__ import annotations
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.pass_manager import module_pass
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import ELEMENTWISE, RESHAPES
+
+_RESHAPES = frozenset(f"tfl.{name}" for name in RESHAPES)
+_ELEMENTWISE = frozenset(f"tfl.{name}" for name in ELEMENTWISE)
+
+
+@module_pass("sink-input-reshapes", requires=(TFL_ONLY,), kinds=_RESHAPES)
+def sink_input_reshapes(module: Module) -> None:
+    """Compute element by element before an input is reshaped: EXP(RESHAPE(x)) -> RESHAPE(EXP(x))."""
+    for graph in module.graphs():
+        reshapes = {op for x in graph.inputs if x.dtype is types.FLOAT32 for op in x.uses if op.kind in _RESHAPES}
+        if reshapes:
+
+            def sink(op: Op, out: list[Op], reshapes: set[Op] = reshapes) -> list[Value] | None:
+                reshape = next((v.op for v in op.operands if v is not None and v.op in reshapes), None)
+                return None if reshape is None else _sunk(op, reshape, Builder(out, op.name, op.sources))
+
+            rewrite_ops(graph, _ELEMENTWISE, sink)
+
+
+def _sunk(op: Op, reshape: Op, tfl: Builder) -> list[Value] | None:
+    """Return the op on what is reshaped, reshaped; None if others read the reshape too, or the op broadcasts."""
+    x, result = reshape.operands[0], op.result
+    assert x is not None
+    others = [v for v in op.operands if v is not reshape.result]
+    numbers = all(v is not None and v.data is not None and v.data.size == 1 and not v.quantization for v in others)
+    if sum(reshape.result.uses.values()) != 1 or not numbers or result.dtype is not types.FLOAT32 or result.variable:
+        return None
+    # Constants of more dimensions would add these.
+    if x.rank is None or any(v.rank > x.rank for v in others) or result.shape != reshape.result.shape:  # type: ignore[union-attr, operator]
+        return None
+    operands = [x if v is reshape.result else v for v in op.operands]
+    made = tfl.typed_op(op.type, operands, [(result.dtype, x.shape)], dict(op.attrs))
+    operands = [made[0], *reshape.operands[1:]]
+    return tfl.typed_op(reshape.type, operands, [(result.dtype, result.shape)], dict(reshape.attrs))
