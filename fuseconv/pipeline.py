@@ -32,6 +32,7 @@ from fuseconv.transforms.tf.decompose_cudnn_rnn import decompose_cudnn_rnn
 from fuseconv.transforms.tf.decompose_grappler_kernels import decompose_grappler_kernels
 from fuseconv.transforms.tf.decompose_optimizers import decompose_optimizers
 from fuseconv.transforms.tf.decompose_quantize_pairs import decompose_quantize_pairs
+from fuseconv.transforms.tf.decompose_ragged_rows import decompose_ragged_rows
 from fuseconv.transforms.tf.decompose_tensor_arrays import decompose_tensor_arrays
 from fuseconv.transforms.tf.demote_float64 import demote_float64
 from fuseconv.transforms.tf.downcast_float64 import downcast_float64
@@ -150,7 +151,7 @@ STABLEHLO: Pipeline = (Deferred("fuseconv.transforms.stablehlo", _has_stablehlo)
 
 PREPARE_TF: Pipeline = (
     functionalize_control_flow, infer_input_ranks, fold_default_branches, decompose_tensor_arrays,
-    decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, decompose_optimizers,
+    decompose_ragged_rows, decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, decompose_optimizers,
     drop_unchanged_writes.when(_has_stablehlo), freeze_variables,
     legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
     eliminate_dead_variables, Repeat(CLEANUP, until=_no_constant_branch), decompose_cudnn_rnn,

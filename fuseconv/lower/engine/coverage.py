@@ -25,6 +25,8 @@ _BY_PASSES = {
     "An op on a list of tensors, of which the list's op makes use.": """
         TensorArrayV3 TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 TensorArrayScatterV3
         TensorArraySizeV3 TensorArraySplitV3 TensorArrayWriteV3""",
+    "Rows of a ragged tensor in a loop, such as `tf.map_fn`'s, become parts of a tensor.": """
+        RaggedTensorFromVariant RaggedTensorToVariant""",
     "The list is one tensor, with a dimension for its elements.": """
         EmptyTensorList TensorListConcat TensorListConcatV2 TensorListElementShape TensorListFromTensor TensorListGather
         TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack TensorListReserve TensorListResize

@@ -54,7 +54,7 @@ _FAMILIES = {
         UnicodeScript UnicodeTranscode UnsortedSegmentJoin""",
     _SPARSE: """
         AddSparseToTensorsMap DeserializeManySparse DeserializeSparse RaggedCountSparseOutput RaggedCross
-        RaggedFillEmptyRows RaggedTensorFromVariant RaggedTensorToVariant SerializeManySparse SerializeSparse
+        RaggedFillEmptyRows SerializeManySparse SerializeSparse
         SparseBincount SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2 SparseMatMul
         SparseReduceMaxSparse SparseReduceSumSparse SparseSparseMaximum SparseSparseMinimum SparseSplit
         DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation""",

@@ -45,6 +45,12 @@ _JOINS = frozenset({"tf.TensorListConcat", "tf.TensorListConcatV2"})
 # What becomes of a list to which elements were only appended, and the ops that such a list may have.
 _ENDS = _JOINS | {"tf.TensorListStack"}
 _GROWN = frozenset(MAKERS) | _ENDS | {"tf.TensorListLength", "tf.TensorListPushBack", "tf.TensorListSetItem"}
+# Why a list cannot be a tensor that ops take or make which are none of lists.
+_FOREIGN = dict.fromkeys(
+    ("tf.RaggedTensorFromVariant", "tf.RaggedTensorToVariant"),
+    "of ragged tensors only dense rows can go into a loop and come out of it, each with a step; let the function that "
+    "is mapped take and return dense tensors (to_tensor, tf.pad), or do without tf.map_fn",
+)
 NO_SHAPE = "the shape of its elements is not known where the list is made"
 MIXED = "elements of different shapes are written into the list"
 
@@ -73,7 +79,7 @@ class TensorList:
     def settle(self, appends: Appends) -> bool:
         """Find the type and shape of the elements; return False if that, or something else, is in the way, or they may
         have different numbers of rows where `grow` knows a form for that."""
-        if any(value.shape == () for value in self.values):
+        if not self.why and any(value.shape == () for value in self.values):
             self.why = "it is made of a scalar, which has no length"
         if not self.why:
             self._find_dtype()
@@ -280,7 +286,7 @@ def tensor_lists(module: Module) -> list[TensorList]:
                 if op.type in REWRITES or op.kind in MAKERS:
                     lists[value].ops.append((op, graph, place))
                 elif op.kind not in FORWARDS and not any(True for _ in bodies(op, module)):
-                    lists[value].why = f"{op.type} takes or makes it"
+                    lists[value].why = _FOREIGN.get(op.kind, f"{op.type} takes or makes it")
                     lists[value].ops.append((op, graph, place))
     return [each for each in lists.values() if each.ops]
 
