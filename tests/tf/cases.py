@@ -148,6 +148,9 @@ row("Cast", lambda b: [np.array([300, -1, 128, 255, -129], np.int32)], DstT=tf.i
 row("Cast", lambda b: [n(b, 3)], DstT=tf.bfloat16)
 
 # Convolutions, pools, normalization.
+for _pool in ("FractionalAvgPool", "FractionalMaxPool"):
+    _cells: dict[str, Any] = {"pooling_ratio": [1.0, 1.5, 2.3, 1.0], "deterministic": True, "seed": 3, "seed2": 5}
+    row(_pool, lambda b: [f(b, 9, 10, 4)], **_cells)
 for _padding in ("SAME", "VALID"):
     for _stride in (1, 2):
         _common: dict[str, Any] = {"padding": _padding, "strides": [1, _stride, _stride, 1]}

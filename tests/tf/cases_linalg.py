@@ -67,6 +67,7 @@ row("MatrixDiagV3", lambda b: [f(b, 4), i(1, 1), s(-1), s(7), np.float32(7)], na
 _WELL = (np.eye(4) * 3 + 0.1).astype(np.float32)
 for _op in ("MatrixInverse", "Cholesky", "MatrixSquareRoot"):
     row(_op, lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
+row("MatrixLogarithm", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)).astype(np.complex64)])
 row("MatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("LogMatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("MatrixSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])

@@ -44,7 +44,7 @@ _FAMILIES = {
         BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Dawsn Expint FresnelCos FresnelSin
         IgammaGradA NextAfter RandomGammaGrad Spence""",
     _LINEAR: """
-        BatchMatrixSolveLs CholeskyGrad MatrixExponential MatrixLogarithm MatrixSquareRoot""",
+        BatchMatrixSolveLs CholeskyGrad MatrixExponential""",
     _SPECTRAL: "BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Eig SelfAdjointEig",
     _STRINGS: """
         AsString DecodeBase64 DecodeCompressed DecodeRaw DecodePaddedRaw EncodeBase64 Fingerprint ReduceJoin
@@ -105,6 +105,11 @@ _FAMILIES = {
 }
 _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
     "NonMaxSuppressionWithOverlaps": "TFLite's kernel computes the overlaps from boxes; use NonMaxSuppressionV3",
+    **dict.fromkeys(("MatrixLogarithm", "MatrixSquareRoot"), (
+        "no form is right for all matrices; for symmetric ones of a known size without negative eigenvalues write "
+        "e, v = tf.linalg.eigh(x) and (v * tf.sqrt(e)[..., None, :]) @ tf.linalg.matrix_transpose(v), or tf.math.log; "
+        "where the matrix is known, compute it when the model is built"
+    )),
     "CTCBeamSearchDecoder": "TFLite has no kernel that searches; decode outside the model, or greedily",
     "XlaCallModule": "it holds a StableHLO module, which is read in SavedModels, not in frozen graphs",
 }

@@ -10,8 +10,8 @@ _RULES = (
     "image.resize_matmul", "image.resize_native", "linalg", "math.arithmetic", "math.bessel", "math.bincount",
     "math.bitwise", "math.comparison", "math.complex", "math.einsum", "math.gamma", "math.gradients", "math.incomplete",
     "math.logarithm", "math.matmul", "math.reduction", "math.special", "math.unary", "math.zeta", "nn.activation",
-    "nn.convolution", "nn.normalization", "nn.pooling", "nn.recurrent_cell", "nn.window_gradients",
-    "ragged", "random", "resources", "segment", "singular_values", "sparse",
-    "stateless_random", "xla",
+    "nn.convolution", "nn.fractional_pooling", "nn.normalization", "nn.pooling", "nn.recurrent_cell",
+    "nn.window_gradients", "ragged", "random", "resources", "segment", "singular_values", "sparse", "stateless_random",
+    "xla",
 )  # fmt: skip
 MODULES = tuple(importlib.import_module(f"{__name__}.{name}") for name in _RULES)

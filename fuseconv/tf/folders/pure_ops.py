@@ -16,7 +16,7 @@ _BY_KIND = {
     """,
     "Linear algebra and spectra.": """
         Cholesky Cross FFT FFT2D FFT3D IFFT IFFT2D IFFT3D IRFFT IRFFT2D IRFFT3D LogMatrixDeterminant MatrixDeterminant
-        MatrixInverse MatrixSolve MatrixSquareRoot MatrixTriangularSolve RFFT RFFT2D RFFT3D
+        MatrixInverse MatrixLogarithm MatrixSolve MatrixSquareRoot MatrixTriangularSolve RFFT RFFT2D RFFT3D
     """,
     "Convolutions, poolings, norms, gradients, and rounding to what fits few bits.": """
         AvgPool AvgPool3D BatchNormWithGlobalNormalization BiasAddGrad Conv Conv2D Conv2DBackpropInput Conv3D

@@ -180,7 +180,7 @@ def lu(op: Op, x: Value) -> Shapes:
     return [x.shape, shape_of(x)[:-1]]
 
 
-@infers("MatrixInverse", "BatchMatrixInverse", "Cholesky", "BatchCholesky", "MatrixSquareRoot")
+@infers("MatrixInverse", "BatchMatrixInverse", "Cholesky", "BatchCholesky", "MatrixLogarithm", "MatrixSquareRoot")
 def square_matrix(op: Op, x: Value) -> Shapes:
     *outer, _, _ = shape_of(x)
     return (*outer, *[_order(shape_of(x))] * 2)

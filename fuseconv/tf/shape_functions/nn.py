@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+import numpy as np
+
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
@@ -214,6 +216,21 @@ def pool3d(
 @infers("MaxPoolWithArgmax")
 def max_pool_with_argmax(op: Op, x: Value, *, ksize: Sequence[int], strides: Sequence[int], padding: str) -> Shapes:
     return [_pool(with_rank(x, 4), ksize, strides, padding, "NHWC", ())] * 2
+
+
+@infers("FractionalAvgPool", "FractionalMaxPool")
+def fractional_pool(op: Op, x: Value, *, pooling_ratio: Sequence[float]) -> Shapes:
+    batch, *sizes, channels = with_rank(x, 4)
+    agree(len(pooling_ratio) == 4 and all(ratio >= 1 for ratio in pooling_ratio), "a pooling ratio is less than 1")
+    if pooling_ratio[0] != 1 or pooling_ratio[3] != 1:
+        raise UnknownShape
+    cells = [fractional_cells(size, ratio) for size, ratio in zip(sizes, pooling_ratio[1:3])]
+    return [(batch, *cells, channels), *((count + 1,) for count in cells)]
+
+
+def fractional_cells(size: Dim, ratio: float) -> Dim:
+    """Return into how many cells a fractional pool divides so many rows; its kernel computes in float32."""
+    return int(np.float32(size) / np.float32(ratio)) if isinstance(size, int) else dims.fresh("cells")
 
 
 def _pool(

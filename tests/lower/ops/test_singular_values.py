@@ -101,6 +101,17 @@ def test_functions_of_symmetric_matrices():
     check(whitened, tf.TensorSpec([None, 10, 5]), static=False, atol=2e-5)
 
 
+@pytest.mark.parametrize("function", [tf.sqrt, tf.math.log], ids=["sqrt", "log"])
+def test_what_a_square_root_is_told_to_write(function):
+    def of_values(x):
+        e, v = tf.linalg.eigh(tf.matmul(x, x, transpose_a=True) + tf.eye(4))
+        return (v * function(e)[..., None, :]) @ tf.linalg.matrix_transpose(v)
+
+    check(of_values, tf.TensorSpec([None, 6, 4]), static=False, atol=2e-5)
+    root = tf.linalg.sqrtm if function is tf.sqrt else lambda x: tf.math.real(tf.linalg.logm(tf.cast(x, tf.complex64)))
+    check_refused(root, tf.TensorSpec([None, 4, 4]), match="Matrix.*: no form is right for all matrices; for symmetric")
+
+
 @pytest.mark.parametrize("shape", [(None, 5, 3), (None, 3, 5), (4, 4)], ids=str)
 def test_least_squares(shape):
     specs = tf.TensorSpec(shape), tf.TensorSpec([*shape[:-1], 2])
