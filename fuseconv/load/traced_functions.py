@@ -24,6 +24,11 @@ from fuseconv.load.unique_names import unique
 from fuseconv.process import native_logs_muted
 
 SIGNATURE = "serving_default"
+# What inputs and outputs may not be.
+NOT_DENSE = (
+    "sparse, ragged or no tensor, of which TFLite has none; let it take and return dense tensors (to_tensor, "
+    "tf.sparse.to_dense), or the parts of such a one (values and row_splits; indices, values and dense_shape)"
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ def traced(function: Any, model: Any = None) -> Traced:
     results = [(path, leaf) for path, leaf in _leaves(function.structured_outputs) if leaf is not None]
     for kind, leaves in (("an input", specs), ("an output", [leaf for _, leaf in results])):
         if any(not isinstance(leaf, (tf.TensorSpec, tf.Tensor)) for leaf in leaves):
-            raise InputError(f"{kind} of {function_name} is sparse, ragged or no tensor; TFLite has none of these")
+            raise InputError(f"{kind} of {function_name} is {NOT_DENSE}")
     inputs = [spec.name for spec in specs]
     if not all(inputs) or len(set(inputs)) < len(inputs):
         inputs = [f"input_{index}" for index in range(len(inputs))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fuseconv.load.traced_functions import Traced
+from fuseconv.load.traced_functions import NOT_DENSE, Traced
 from fuseconv.load.unique_names import unique
 
 
@@ -34,7 +34,7 @@ def trace_model(model: Any, is_keras3: bool, notes: Sequence[str] = ()) -> Trace
     function = serve.get_concrete_function()
     results = function.structured_outputs
     if any(not isinstance(tensor, tf.Tensor) for tensor in tf.nest.flatten(results)):
-        raise ValueError("an output is sparse, ragged or no tensor; TFLite has none of these")
+        raise ValueError(f"an output is {NOT_DENSE}")
     names = list(getattr(model, "output_names", None) or [])
     if isinstance(results, dict) and len(results) == len(function.outputs):
         names = sorted(results)
