@@ -44,6 +44,8 @@ _LIMITS = {
 }  # fmt: skip
 
 
+# An error that is as large a part of a range leaves little of what is in it.
+_LOST = 1 / 8
 # A step that goes as often into what is borne leaves room for the errors of what is read.
 _ENOUGH_ROOM = 1.25
 # What they make of a coarse step is no small part of their results, however large these are.
@@ -279,7 +281,9 @@ def _of_sum(use: _Use) -> float:
         return math.inf
     axes = range(weights.data.ndim)
     norm = math.sqrt(float(np.einsum(weights.data, axes, weights.data, axes, [layout.outputs]).max()))
-    return _SLACK_OF_SUMS * use.wanted / norm if norm else math.inf
+    # Behind several products the slacks would bear errors as large as all that the first of them reads.
+    lost = _LOST * (use.range.largest - use.range.least)
+    return min(_SLACK_OF_SUMS * use.wanted / norm, lost) if norm else math.inf
 
 
 def _of_mean(use: _Use) -> float:
