@@ -96,7 +96,7 @@ class Range:
     @property
     def is_usual(self) -> bool:
         """Return whether integers can hold the range: no end is infinite, or so large that it masks the others."""
-        return bool(np.isfinite(self.least) and np.isfinite(self.largest) and abs(self) < _LARGEST_NUMBER)
+        return abs(self.least) < _LARGEST_NUMBER and abs(self.largest) < _LARGEST_NUMBER  # no NaN is less
 
     def __abs__(self) -> float:
         return max(abs(self.least), abs(self.largest))

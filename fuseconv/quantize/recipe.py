@@ -238,6 +238,8 @@ def _beyond_fixed_scale(op: Op, ranges: Ranges, kernels: Kernels) -> str:
 def _lost_in_steps(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     """Return why an op on integers would lose its numbers: few steps where it is steep, as near a divisor of zero, for
     which the kernel aborts, or a sum that is smaller than a step of what cancels out in it. Empty if it would not."""
+    if op.type not in ("ADD", "DIV", "SUB") and op.type not in kernels.steep_at_zero:
+        return ""
     known = [Range.of(v.data) if v.data is not None else ranges[v] for v in data_operands(op)]
     if op.type == "DIV" and _comes_near_zero(known[1], _LEAST_STEPS):
         return "its divisor comes near zero"
