@@ -23,8 +23,9 @@ def _logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x > 0 else math.exp(x) / (1 + math.exp(x))
 
 
-# Their kernels of integers have one scale, so that the last bit of what is computed here matters nowhere.
-_FUNCTIONS: dict[str, Callable[[float], float]] = {"LOGISTIC": _logistic, "TANH": math.tanh}
+# Their kernels of integers have one scale, so that the last bit of what is computed here matters nowhere. Those of
+# floats may make a number of NaN.
+FUNCTIONS: dict[str, Callable[[float], float]] = {"LOGISTIC": _logistic, "TANH": math.tanh}
 
 
 def origins(op: Op) -> list[Value]:
@@ -34,11 +35,13 @@ def origins(op: Op) -> list[Value]:
         return []
     if op.type in _ARITHMETIC and any(map(_is_number, operands)):
         return [value for value in operands if not value.is_const]
-    return operands if op.type in _JOINS or op.type in _FUNCTIONS else []
+    return operands if op.type in _JOINS or op.type in FUNCTIONS else []
 
 
 def _is_number(value: Value) -> bool:
-    return value.data is not None and value.data.size == 1 and bool(np.isfinite(value.data).all())
+    """Return whether a constant is one number with which no infinite one makes NaN."""
+    data = value.data
+    return data is not None and data.size == 1 and bool(np.isfinite(data).all() and data.any())
 
 
 def derived_range(op: Op | None, ranges: Mapping[Value, Range]) -> Range | None:
@@ -56,8 +59,8 @@ def derived_range(op: Op | None, ranges: Mapping[Value, Range]) -> Range | None:
 
 def _made(op: Op, number: float) -> float:
     """Return what an op makes of a number."""
-    if op.type in _FUNCTIONS:
-        return float(np.float32(_FUNCTIONS[op.type](number)))
+    if op.type in FUNCTIONS:
+        return float(np.float32(FUNCTIONS[op.type](number)))
     arrays = [value.data for value in op.operands if value is not None]
     numbers = [np.float32(number) if array is None else array.ravel()[0] for array in arrays]
     with np.errstate(over="ignore"):

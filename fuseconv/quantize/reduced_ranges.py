@@ -20,7 +20,7 @@ from fuseconv.ir.product import Product
 from fuseconv.ir.rewriter import Speculative
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
-from fuseconv.quantize.derived_ranges import derived_range, origins
+from fuseconv.quantize.derived_ranges import FUNCTIONS, derived_range, origins
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import LAYOUTS
 from fuseconv.write.flatbuffer_export import write
@@ -190,7 +190,7 @@ def _derived(graph: Graph, made: list[Value], averaged: list[Value]) -> tuple[se
         known = origins(op)
         if known and measured.issuperset((op.result, *known)):
             derived.add(op.result)
-            spreads = op.result in shown
+            spreads = op.result in shown and op.type not in FUNCTIONS
         else:
             activation = op.attrs.get("fused_activation_function", "NONE")
             spreads = op.type in _SPREAD_NAN and activation == "NONE" and op.result in measured
