@@ -298,7 +298,7 @@ def test_what_is_not_dense_is_refused() -> None:
         return tf.sparse.from_dense(x)
 
     for function, kind in ((ragged, "an input"), (sparse, "an output")):
-        with pytest.raises(InputError, match=f"{kind} of the function .* is sparse, ragged .* let it take and return dense"):
+        with pytest.raises(InputError, match=f"{kind} of the function .* is sparse, ragged .* take and return dense"):
             fuseconv.convert(function)
 
 
