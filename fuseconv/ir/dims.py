@@ -141,7 +141,7 @@ def symbol(name: str) -> Sym:
 
 def fresh(hint: str = "u") -> Sym:
     """Return an unknown that equals no other: a size that depends on data."""
-    return symbol(f"?{hint}{next(_fresh)}")
+    return Sym((((f"?{hint}{next(_fresh)}",), 1),))
 
 
 def either(a: Dim, b: Dim) -> Sym:

@@ -27,7 +27,8 @@ class Contradiction(Exception):
 
 
 def agree(condition: bool, why: str) -> None:
-    """Raise Contradiction with `why` unless the condition holds."""
+    """Raise Contradiction with `why` unless the condition holds. What is asked of ops that each model has raises it by
+    itself: a sentence takes longer to make than a condition to check."""
     if not condition:
         raise Contradiction(why)
 
@@ -142,7 +143,8 @@ def extents(value: Value, hint: str = "u") -> list[Dim]:
     """Return the sizes that an operand gives for a result's shape; an unknown for one that is not surely a size."""
     known = sizes(value, hint)
     for size in known:
-        agree(not isinstance(size, int) or size >= -1, f"it is to have {size} elements")
+        if isinstance(size, int) and size < -1:
+            raise Contradiction(f"it is to have {size} elements")
     return [size if nonnegative(size) else dims.fresh(hint) for size in known]
 
 

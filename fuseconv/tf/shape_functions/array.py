@@ -52,19 +52,18 @@ def unravel_index(op: Op, indices: Value, sizes: Value) -> Shapes:
 @infers("Reshape")
 def reshape(op: Op, x: Value, shape: Value) -> Shapes:
     wanted = sizes(shape, "reshape")
-    agree(not any(isinstance(dim, int) and dim < -1 for dim in wanted), f"it makes the shape {wanted}")
-    if -1 not in wanted:
+    negative = [index for index, dim in enumerate(wanted) if isinstance(dim, int) and dim < 0]
+    if len(negative) > 1 or (negative and wanted[negative[0]] != -1):
+        raise Contradiction(f"it makes the shape {wanted}")
+    if not negative:
         if x.shape is not None and dims.product(wanted) == dims.product(x.shape):
             return tuple(wanted)
         if dims.is_static(x.shape) and dims.is_static(tuple(wanted)):
             raise Contradiction(f"it makes {wanted} of {list(x.shape or ())}, which has another number of elements")
         # An element that may be -1 would be inferred; it cannot be if all sizes fit together as they are.
-        return tuple(
-            dim if nonnegative(dim) or dim in (x.shape or ()) else dims.fresh("reshape") for dim in wanted
-        )
-    agree(wanted.count(-1) == 1, f"it makes the shape {wanted}")
-    index = wanted.index(-1)
-    others = [dim for i, dim in enumerate(wanted) if i != index]
+        return tuple(dim if nonnegative(dim) or dim in (x.shape or ()) else dims.fresh("reshape") for dim in wanted)
+    (index,) = negative
+    others = [*wanted[:index], *wanted[index + 1 :]]
     rest = dims.product(others)
     if x.shape is not None and rest == 0 and dims.is_static((*x.shape, *others)):
         # TensorFlow leaves sizes of 0 out on both sides: of [1, 4, 0], [2, 0, -1] makes [2, 0, 2].
@@ -73,10 +72,10 @@ def reshape(op: Op, x: Value, shape: Value) -> Shapes:
     elif x.shape is None or rest == 0:
         wanted[index] = dims.fresh("reshape")
     else:
-        wanted[index] = dims.floordiv(dims.product(x.shape), rest)
         whole = dims.product(x.shape)
-        fits = not (isinstance(whole, int) and isinstance(rest, int)) or whole % rest == 0
-        agree(fits, f"it makes parts of {rest} elements of {whole}")
+        wanted[index] = dims.floordiv(whole, rest)
+        if isinstance(whole, int) and isinstance(rest, int) and whole % rest:
+            raise Contradiction(f"it makes parts of {rest} elements of {whole}")
     return tuple(wanted)
 
 
@@ -89,8 +88,8 @@ def squeeze(op: Op, x: Value, *, squeeze_dims: Sequence[int] = ()) -> Shapes:
     source = shape_of(x)
     axes = {axis_in(axis, len(source)) for axis in squeeze_dims}
     if axes:
-        agree(all(isinstance(source[axis], Sym) or source[axis] == 1 for axis in axes),
-              f"it drops the dimensions {sorted(axes)} of {list(source)}")
+        if any(isinstance(source[axis], int) and source[axis] != 1 for axis in axes):
+            raise Contradiction(f"it drops the dimensions {sorted(axes)} of {list(source)}")
         return tuple(dim for axis, dim in enumerate(source) if axis not in axes)
     if not dims.is_static(source):
         raise UnknownShape
@@ -111,8 +110,8 @@ def transpose(op: Op, x: Value, perm: Value) -> Shapes:
         return tuple(dims.fresh() for _ in range(count))
     order = ints(perm)
     source = with_rank(x, len(order))
-    agree(sorted(axis_in(axis, len(order)) for axis in order) == list(range(len(order))),
-          f"its perm is {order}, which is no order of dimensions")
+    if sorted([axis_in(axis, len(order)) for axis in order]) != list(range(len(order))):
+        raise Contradiction(f"its perm is {order}, which is no order of dimensions")
     return tuple(source[axis] for axis in order)
 
 

@@ -11,6 +11,7 @@ from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
+    Contradiction,
     UnknownShape,
     agree,
     content_of,
@@ -55,7 +56,8 @@ def windows(
     """Return the shape that windows of the spatial sizes `kernel` make of an image, with so many channels."""
     channel, spatial = layout(data_format, len(shape))
     steps = *strides, *dilations
-    agree(min(steps, default=1) > 0, f"its strides are {list(strides)} and its dilations {list(dilations)}")
+    if min(steps, default=1) <= 0:
+        raise Contradiction(f"its strides are {list(strides)} and its dilations {list(dilations)}")
     result = list(shape)
     result[channel] = channels
     for axis, size in zip(spatial, kernel):
@@ -68,10 +70,11 @@ def _fit(channels: Dim, taken: Dim, made: Dim) -> None:
     """Raise Contradiction unless the channels of an image are one or several groups of those that a filter takes, and
     so many groups divide the channels that it makes."""
     if isinstance(channels, int) and isinstance(taken, int):
-        fits = taken > 0 and channels % taken == 0
-        agree(fits, f"its input has {channels} channels, and its filter takes {taken}")
+        if taken <= 0 or channels % taken:
+            raise Contradiction(f"its input has {channels} channels, and its filter takes {taken}")
         groups = max(channels // taken, 1)
-        agree(isinstance(made, Sym) or made % groups == 0, f"it makes {made} channels in {groups} groups")
+        if isinstance(made, int) and made % groups:
+            raise Contradiction(f"it makes {made} channels in {groups} groups")
 
 
 @infers("Conv2D", "DepthwiseConv2dNative")

@@ -7,6 +7,7 @@ from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.slice_spec import Insert, SliceSpec, Take
 from fuseconv.tf.operands import (
+    Contradiction,
     UnknownShape,
     agree,
     agree_on_indices,
@@ -155,7 +156,8 @@ def gather_v2(op: Op, params: Value, indices: Value, axis: Value, *, batch_dims:
         along = axis_in(ints(axis)[0], len(source))
     except UnknownShape:
         return tuple(dims.fresh("gather") for _ in range(len(source) + len(taken) - 1 - batch))
-    agree(0 <= batch <= min(along, len(taken)), f"its batch_dims are {batch_dims} and its axis is {along}")
+    if not 0 <= batch <= min(along, len(taken)):
+        raise Contradiction(f"its batch_dims are {batch_dims} and its axis is {along}")
     agree_on_indices(params, indices, along)
     shared = tuple(same(a, b) for a, b in zip(source[:batch], taken[:batch]))
     return (*shared, *source[batch:along], *taken[batch:], *source[along + 1 :])
