@@ -169,3 +169,17 @@ def map_of_padded_rows() -> Callable[..., Any]:
         return tf.pad(found, [[0, tf.maximum(3 - tf.shape(found)[0], 0)], [0, 0]])
 
     return lambda x: tf.map_fn(padded, x, fn_output_signature=tf.TensorSpec([3, 4], tf.float32))
+
+
+@case("here", "of two results that a loop carries, the older becomes the newer", spec(2, 12))
+def filter_of_second_order() -> Callable[..., Any]:
+    def run(x: tf.Tensor) -> tf.Tensor:
+        rows = tf.TensorArray(tf.float32, 12)
+        last = older = tf.zeros_like(x[:, 0])
+        for index in tf.range(12):
+            made = x[:, index] + 0.6 * last - 0.2 * older
+            rows = rows.write(index, made)
+            last, older = made, last
+        return tf.transpose(rows.stack())
+
+    return tf.function(run)
