@@ -165,7 +165,7 @@ def test_no_boxes(shape, refused):
     traced, specs = annotated(body, NAME), (tf.TensorSpec(shape), tf.TensorSpec(shape[:-1]))
     converted = convert_function(lambda b, s: traced(b, s, *map(tf.constant, LIMITS)), *specs)
     assert converted.refused.get("non_max_suppression") == refused
-    assert refused or converted.ops == ["SLICE", "SLICE"]
+    assert refused or {*converted.ops} == {"SLICE"}
 
 
 def test_a_body_that_takes_no_box_without_an_area_is_found_out():
