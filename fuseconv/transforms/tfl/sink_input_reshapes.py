@@ -15,6 +15,8 @@ from fuseconv.tfl.traits import ELEMENTWISE, RESHAPES
 
 _RESHAPES = frozenset(f"tfl.{name}" for name in RESHAPES)
 _ELEMENTWISE = frozenset(f"tfl.{name}" for name in ELEMENTWISE)
+# All kernels take so many dimensions; that of more is why some data is reshaped.
+_MOST_DIMENSIONS = 4
 
 
 @module_pass("sink-input-reshapes", requires=(TFL_ONLY,), kinds=_RESHAPES)
@@ -35,14 +37,20 @@ def _sunk(op: Op, reshape: Op, tfl: Builder) -> list[Value] | None:
     """Return the op on what is reshaped, reshaped; None if others read the reshape too, or the op broadcasts."""
     x, result = reshape.operands[0], op.result
     assert x is not None
-    others = [v for v in op.operands if v is not reshape.result]
-    numbers = all(v is not None and v.data is not None and v.data.size == 1 and not v.quantization for v in others)
-    if sum(reshape.result.uses.values()) != 1 or not numbers or result.dtype is not types.FLOAT32 or result.variable:
+    if sum(reshape.result.uses.values()) != 1 or result.dtype is not types.FLOAT32 or result.variable:
         return None
-    # Constants of more dimensions would add these.
-    if x.rank is None or any(v.rank > x.rank for v in others) or result.shape != reshape.result.shape:  # type: ignore[union-attr, operator]
+    if x.rank is None or x.rank > _MOST_DIMENSIONS or result.shape != reshape.result.shape:
+        return None
+    others = [v for v in op.operands if v is not reshape.result]
+    if not all(v is not None and _is_number(v, x.rank) for v in others):
         return None
     operands = [x if v is reshape.result else v for v in op.operands]
     made = tfl.typed_op(op.type, operands, [(result.dtype, x.shape)], dict(op.attrs))
     operands = [made[0], *reshape.operands[1:]]
     return tfl.typed_op(reshape.type, operands, [(result.dtype, result.shape)], dict(reshape.attrs))
+
+
+def _is_number(value: Value, rank: int) -> bool:
+    """Return whether a constant is one number, which adds no dimensions to data of so many."""
+    plain = value.data is not None and value.quantization is None
+    return plain and value.data.size == 1 and value.data.ndim <= rank  # type: ignore[union-attr]

@@ -65,3 +65,14 @@ def test_a_reshape_with_other_readers_and_integers_stay() -> None:
       return %y, %r, %z
     }
     """)
+
+
+def test_more_dimensions_than_kernels_take_stay_merged() -> None:
+    check_pass("sink-input-reshapes", """
+    main {
+      input %x: float32[n,2,3,2,2]
+      %r: float32[n,24] = tfl.RESHAPE(%x, int32[2] [-1, 24])
+      %y: float32[n,24] = tfl.MUL(%r, float32[] 0.5)
+      return %y
+    }
+    """)
