@@ -11,12 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.image import resize_weights
 from fuseconv.lower.ops.image.resize_weights import BICUBIC_STEPS
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
+from fuseconv.lower.support.legalize_operands import scalar
 from fuseconv.lower.support.type_promotion import cast
 
 _SIZE = "the size of the image must be known when the model is converted"
@@ -26,28 +27,29 @@ _TINY = 1000 * float(np.finfo(np.float32).tiny)
 @lowers
 def ResizeBicubic(tfl, images, size, *, align_corners=False, half_pixel_centers=False):
     """Products with the matrices of both dimensions."""
-
+    sources = _sources(tfl, images, size)
 
     def weights(axis: int, n: Dim, made: Dim) -> np.ndarray | Value:
         if isinstance(n, int) and isinstance(made, int):
             return _bicubic(n, made, align_corners, half_pixel_centers)
         require(half_pixel_centers, f"{_SIZE} where centers of pixels are not at a half")
-        return resize_weights.bicubic(tfl, n, made, images)
+        return resize_weights.bicubic(tfl, n, made, *sources)
 
-    return resized(tfl, images, weights)
+    return resized(tfl, images, weights, *sources[1:])
 
 
 @lowers
 def ResizeArea(tfl, images, size, *, align_corners=False):
     """Products with the matrices of both dimensions."""
+    sources = _sources(tfl, images, size)
 
     def weights(axis: int, n: Dim, made: Dim) -> np.ndarray | Value:
         if isinstance(n, int) and isinstance(made, int):
             return _area(n, made, align_corners)
         require(not align_corners, f"{_SIZE} where corners are aligned")
-        return resize_weights.area(tfl, n, made, images)
+        return resize_weights.area(tfl, n, made, *sources)
 
-    return resized(tfl, images, weights)
+    return resized(tfl, images, weights, *sources[1:])
 
 
 @lowers
@@ -55,6 +57,7 @@ def ScaleAndTranslate(tfl, images, size, scale, translation, *, kernel_type="lan
     """Products with the matrices of both dimensions."""
     require(kernel_type in _KERNELS, f"kernel_type={kernel_type} is not known")
     kernel, radius = _KERNELS[kernel_type]
+    sources = _sources(tfl, images, size)
 
     def weights(axis: int, n: Dim, made: Dim) -> np.ndarray | Value:
         if isinstance(n, int) and isinstance(made, int) and scale.data is not None and translation.data is not None:
@@ -62,9 +65,23 @@ def ScaleAndTranslate(tfl, images, size, scale, translation, *, kernel_type="lan
             return _spans(n, made, factor, move, kernel, radius, antialias)
         require(kernel_type in resize_weights.KERNELS, f"{_SIZE} for kernel_type={kernel_type}")
         place = (tfl.strided_slice(x, [axis], [axis + 1], [1]) for x in (scale, translation))
-        return resize_weights.spans(tfl, n, made, *place, kernel_type, antialias, images)
+        return resize_weights.spans(tfl, n, made, *place, kernel_type, antialias, *sources)
 
-    return resized(tfl, images, weights)
+    return resized(tfl, images, weights, *sources[1:])
+
+
+def _sources(tfl: Lowering, images: Value, size: Value) -> list[Value]:
+    """Return what the sizes of the result can be read off: the images, and for each size that has nothing to do with
+    theirs a vector as long, a RANGE."""
+    sources = [images]
+    known = {name for dim in shape_of(images, 4) if isinstance(dim, Sym) for name in dim.symbols()}
+    for axis, dim in enumerate(shape_of(tfl.source.result, 4)[1:3]):
+        if isinstance(dim, Sym) and not known.issuperset(dim.symbols()):
+            count = tfl.gather(cast(tfl, size, types.INT32), scalar(axis, types.INT32))
+            vector = tfl.range(scalar(0, types.INT32), count, scalar(1, types.INT32))
+            vector.shape = (dim,)
+            sources.append(vector)
+    return sources
 
 
 def resized(
