@@ -27,7 +27,7 @@ LEFT = {
         tf/shape_functions/elementwise.py:LIKE_FIRST tf/shape_functions/elementwise.py:BINARY
         transforms/rnn/symbolic_step.py:_FUNCTIONS transforms/tf/decompose_grappler_kernels.py:_ACTIVATIONS
         transforms/tf/decompose_grappler_kernels.py:_PADDED transforms/tf/decompose_cudnn_rnn.py:_KINDS
-        transforms/tf/tensor_list_info.py:_STACKS transforms/tf/tensor_list_info.py:_JOINS
+        transforms/tf/tensor_list_info.py:_STACKS transforms/tf/tensor_list_info.py:JOINS
         transforms/tf/tensor_list_info.py:_GROWN transforms/tf/appended_lists.py:_WRITES
         transforms/tf/decompose_tensor_arrays.py:_HANDS_ON tf/symbolic_content.py:_SHAPE_OPS
         transforms/tf/legalize_variables.py:_ON_VARIABLES""",

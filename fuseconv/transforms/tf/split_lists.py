@@ -1,4 +1,5 @@
-"""Lower lists that TensorListSplit makes and that are only read: an element is a slice of what was split.
+"""Lower lists that TensorListSplit makes and that are only read, or joined again: an element is a slice of what was
+split.
 
 Parts may have different lengths, so that they cannot be stacked. Where a list goes into a loop or branch, the places at
 which its parts begin and end go with it."""
@@ -12,16 +13,16 @@ from fuseconv.ir.rewriter import erase_ops, rewrite_ops
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import BRANCHES, LOOPS
 from fuseconv.transforms.loops.loop_info import LoopForm
-from fuseconv.transforms.tf.tensor_list_info import TensorList
+from fuseconv.transforms.tf.tensor_list_info import JOINS, TensorList
 
 _SPLIT, _READ, _LENGTH = "tf.TensorListSplit", "tf.TensorListGetItem", "tf.TensorListLength"
 
 
 def is_split(of: TensorList) -> bool:
-    """Return whether a list is made by one split of a tensor whose rank is known, and only read in that graph and in
-    loops and branches of it."""
+    """Return whether a list is made by one split of a tensor whose rank is known, and only read, or joined to that
+    tensor again, in that graph and in loops and branches of it."""
     kinds = Counter(op.kind for op, _, _ in of.ops)
-    if kinds[_SPLIT] != 1 or not kinds.keys() <= {_SPLIT, _READ, _LENGTH}:
+    if kinds[_SPLIT] != 1 or not kinds.keys() <= {_SPLIT, _READ, _LENGTH, *JOINS}:
         return False
     split, graph = next((op, graph) for op, graph, _ in of.ops if op.kind == _SPLIT)
     tensor = split.operands[0]
@@ -65,9 +66,11 @@ class _Reads:
             if op.operands[0] not in self.values:
                 return None
             tf = TfBuilder(out, op)
+            if op.kind in JOINS:
+                return _joined(tf, op, ends)
             return [tf.Sub(tf.size(ends), 1) if op.kind == _LENGTH else _part(tf, op, ends)]
 
-        rewrite_ops(graph, {_READ, _LENGTH}, rewrite)
+        rewrite_ops(graph, {_READ, _LENGTH, *JOINS}, rewrite)
 
     def _carried(self, op: Op, ends: Value) -> list[tuple[Graph, Value]]:
         """Hand `ends` to the functions of an op; return these, each with what it is there."""
@@ -77,6 +80,16 @@ class _Reads:
         op.set_operands([*op.operands, ends])
         sides = [self.module.functions[op.attrs[name].name] for name in ("then_branch", "else_branch")]
         return [(side, side.add_input(ends.dtype, ends.shape, ends.name)) for side in dict.fromkeys(sides)]
+
+
+def _joined(tf: TfBuilder, op: Op, ends: Value) -> list[Value]:
+    """Return all parts behind each other, which is what was split, and their lengths. TensorFlow refuses to split a
+    tensor into parts that do not make up the whole."""
+    tensor = op.operands[0]
+    assert tensor is not None
+    begins = tf.StridedSlice(ends, [0], [-1], [1], begin_mask=1)
+    lengths = tf.Sub(tf.StridedSlice(ends, [1], [0], [1], end_mask=1), begins)
+    return [tensor, tf.Cast(lengths, dtype=op.results[1].dtype)]
 
 
 def _part(tf: TfBuilder, op: Op, ends: Value) -> Value:

@@ -29,6 +29,8 @@ WRITES = {
     "tf.TensorListPushBack": (1, False),
     "tf.TensorListSetItem": (2, False),
 }
+# Ops that make a list with elements, or put some there.
+_HOLDING = frozenset({*WRITES, "tf.TensorListSplit"})
 # op -> which result holds elements
 _READS = {
     "tf.TensorListConcat": 0, "tf.TensorListConcatV2": 0, "tf.TensorListGather": 0, "tf.TensorListGetItem": 0,
@@ -41,9 +43,9 @@ STATES = {
 }  # fmt: skip
 # Ops that take elements of one shape only.
 _STACKS = frozenset({"tf.TensorListGather", "tf.TensorListStack"})
-_JOINS = frozenset({"tf.TensorListConcat", "tf.TensorListConcatV2"})
+JOINS = frozenset({"tf.TensorListConcat", "tf.TensorListConcatV2"})
 # What becomes of a list to which elements were only appended, and the ops that such a list may have.
-_ENDS = _JOINS | {"tf.TensorListStack"}
+_ENDS = JOINS | {"tf.TensorListStack"}
 _GROWN = frozenset(MAKERS) | _ENDS | {"tf.TensorListLength", "tf.TensorListPushBack", "tf.TensorListSetItem"}
 # Why a list cannot be a tensor that ops take or make which are none of lists.
 _FOREIGN = dict.fromkeys(
@@ -96,15 +98,15 @@ class TensorList:
     def _is_ragged(self) -> bool:
         """Return whether elements of different numbers of rows are joined."""
         counts = {shape[0] for op, _, _ in self.ops if op.kind in WRITES and (shape := written_shape(op))}
-        return len(counts) > 1 and not self._kinds().isdisjoint(_JOINS)
+        return len(counts) > 1 and not self._kinds().isdisjoint(JOINS)
 
     def _is_uniform(self) -> bool:
         """Return whether TensorFlow refuses elements of several shapes; see `uniform`."""
-        if not self._kinds().isdisjoint(_STACKS | _JOINS):
+        if not self._kinds().isdisjoint(_STACKS | JOINS):
             rows = [written_shape(op) for op, _, _ in self.ops if op.kind in WRITES]
             counts = {shape[0] if shape else None for shape in rows}
             # Elements that are joined may differ in their numbers of rows, and nothing else.
-            if self._kinds().isdisjoint(_JOINS) or (len(counts) == 1 and isinstance(next(iter(counts)), int)):
+            if self._kinds().isdisjoint(JOINS) or (len(counts) == 1 and isinstance(next(iter(counts)), int)):
                 return True
         handles = [
             (op, [v for v in op.operands if v is not None and v.dtype is types.VARIANT]) for op, _, _ in self.ops
@@ -143,7 +145,7 @@ class TensorList:
         shapes = [*filter(None, written), *said]
         if not written or None in written or len({len(shape) for shape in shapes}) != 1:
             return False
-        self.form = "grown" if self._kinds().isdisjoint(_JOINS) else "joined"
+        self.form = "grown" if self._kinds().isdisjoint(JOINS) else "joined"
         axes = list(zip(*shapes))[self.form == "joined" :]
         if any(len({size for size in axis if isinstance(size, int)}) > 1 for axis in axes):
             return False
@@ -177,7 +179,7 @@ class TensorList:
                 self.why = self.why or NO_SHAPE
             else:
                 self.element = tuple(axes)  # type: ignore[arg-type]
-        elif any(op.kind in WRITES or (op.kind in STATES and op.kind not in MAKERS) for op, _, _ in self.ops):
+        elif any(op.kind in _HOLDING or (op.kind in STATES and op.kind not in MAKERS) for op, _, _ in self.ops):
             self.why = NO_SHAPE
         else:
             self.element = ()
@@ -207,7 +209,7 @@ def _takes_all(op: Op) -> bool:
     """Return False if an op needs the elements of a list apart: for their number, or that of their rows."""
     if op.kind == "tf.TensorListLength":
         return all(use.kind == "tf.TensorListSetItem" and use.operands[1] is op.result for use in op.result.uses)
-    if op.kind not in _JOINS:
+    if op.kind not in JOINS:
         return True
     shape = stated(op.operands[1]) if op.kind == "tf.TensorListConcatV2" and op.operands[1] is not None else None
     return not op.results[1].uses and not (shape and isinstance(shape[0], int))

@@ -30,3 +30,27 @@ def test_a_part_is_a_slice() -> None:
       return %y
     }
     """)
+
+
+def test_all_parts_are_what_was_split() -> None:
+    check_pass("lower-tensor-lists", """
+    main {
+      input %x: float32[n,4]
+      input %lengths: int32[3]
+      %list: variant[*] = tf.TensorListSplit(%x, int32[] -1, %lengths)
+      %y: float32[*]; %sizes: int64[*] = tf.TensorListConcatV2(%list, int32[] -1, int64[0] [])
+      return %y, %sizes
+    }
+    """, """
+    main {
+      input %x: float32[n,4]
+      input %lengths: int32[3]
+      %sums: int32[*] = tf.Cumsum(%lengths, int32[] 0)
+      %ends: int32[*] = tf.ConcatV2(int32[1] [0], %sums, int32[] 0)
+      %begins: int32[*] = tf.StridedSlice(%ends, int32[1] [0], int32[1] [-1], int32[1] [1]) {'begin_mask': 1}
+      %last: int32[*] = tf.StridedSlice(%ends, int32[1] [1], int32[1] [0], int32[1] [1]) {'end_mask': 1}
+      %own: int32[*] = tf.Sub(%last, %begins)
+      %sizes: int64[*] = tf.Cast(%own)
+      return %x, %sizes
+    }
+    """)

@@ -75,3 +75,18 @@ def test_a_part_that_is_written_is_refused():
         return parts.write(1, x[:1]).read(2)
 
     check_refused(function, X, tf.TensorSpec([4], tf.int32), match="different shapes")
+
+
+def test_parts_joined_again():
+    """A list that is read, and joined to what was split; some of its parts are empty."""
+
+    def function(x, lengths):
+        parts = tf.TensorArray(tf.float32, 4, infer_shape=False).split(x, lengths)
+        return parts.read(2), parts.concat()
+
+    inputs = [ROWS, np.array([2, 0, 4, 3], np.int32)]
+    specs = tf.TensorSpec([9, 4]), tf.TensorSpec([4], tf.int32)
+    check(function, *specs, inputs=inputs, static=False)
+    check(lambda x: function(x, [1, 2, 3, 0]), tf.TensorSpec([6, None]))
+    joined = lambda x, n: tf.TensorArray(tf.float32, 4, infer_shape=False).split(x, n).concat()  # noqa: E731
+    check(joined, *specs, inputs=inputs, static=False)
