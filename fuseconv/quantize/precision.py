@@ -44,7 +44,7 @@ _LIMITS = {
 }  # fmt: skip
 
 
-# An error that is as large a part of a range leaves little of what is in it.
+# An error that is as large a part of the largest number leaves little of a tensor.
 _LOST = 1 / 8
 # A step that goes as often into what is borne leaves room for the errors of what is read.
 _ENOUGH_ROOM = 1.25
@@ -282,7 +282,7 @@ def _of_sum(use: _Use) -> float:
     axes = range(weights.data.ndim)
     norm = math.sqrt(float(np.einsum(weights.data, axes, weights.data, axes, [layout.outputs]).max()))
     # Behind several products the slacks would bear errors as large as all that the first of them reads.
-    lost = _LOST * (use.range.largest - use.range.least)
+    lost = _LOST * abs(use.range) or math.inf
     return min(_SLACK_OF_SUMS * use.wanted / norm, lost) if norm else math.inf
 
 

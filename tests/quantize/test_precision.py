@@ -103,7 +103,7 @@ def test_an_lstm_reads_all_that_it_makes() -> None:
        "%b: float32[n,1] = tfl.FULLY_CONNECTED(%a, float32[1,4] [1, 0, 0, 0], _)\n"
        "%y: float32[n,1] = tfl.FULLY_CONNECTED(%b, float32[1,1] [[1]], _)",
        {"x": (-1, 1), "a": (0, largest), "b": (0, largest), "y": (0, largest)}, kept)
-      for largest, kept in ((0.03, ["SOFTMAX"]), (0.035, []))),
+      for largest, kept in ((0.03, ["SOFTMAX"]), (0.035, []), (0, []))),
 ])  # fmt: skip
 def test_steps_that_are_coarse(text: str, ranges: dict[str, tuple[float, float]], floats: list[str]) -> None:
     assert [kind for kind in _coarse(text, ranges) if kind != "CAST"] == floats
