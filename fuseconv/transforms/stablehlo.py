@@ -14,8 +14,12 @@ def _has_stablehlo(context: Context) -> bool:
     return context.module.has_stablehlo
 
 
-# What these leave that nothing reads, half of the ops, is not worth what `canonicalize` does with each.
+# What these leave that nothing reads, half of the ops, is not worth what `canonicalize` does with each. More ops have a
+# name once dimensions have moved and readers are gone.
 PASSES: Pipeline = tuple(
     item.when(_has_stablehlo)
-    for item in (sink_broadcasts, sink_repeats, simplify_stablehlo, sink_unit_dimensions, eliminate_dead_code)
-)
+    for item in (
+        sink_broadcasts, sink_repeats, simplify_stablehlo, sink_unit_dimensions, eliminate_dead_code,
+        simplify_stablehlo, eliminate_dead_code,
+    )
+)  # fmt: skip
