@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from fuseconv.lower.rules import lowers, require
 
+# The kernel makes its tables when it is prepared. 23 s of music.
+_LONGEST_WINDOW = 1 << 20
+
 
 @lowers
 def AudioSpectrogram(tfl, x, *, window_size, stride, magnitude_squared=False):
     """[samples, channels] -> [channels, windows, frequencies]."""
+    require(window_size <= _LONGEST_WINDOW, f"its windows of {window_size} samples take more memory than there is")
     options = {"window_size": window_size, "stride": stride, "magnitude_squared": magnitude_squared}
     return tfl.custom("AudioSpectrogram", [x], [(tfl.dtype, tfl.shape)], options)
 

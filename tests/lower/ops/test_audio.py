@@ -30,6 +30,13 @@ def test_spectrogram_of_any_number_of_samples():
     check(fn, spec(None, 1), batches=(40, 64))
 
 
+def test_windows_that_take_all_memory_are_refused():
+    def fn(x):
+        return raw.AudioSpectrogram(input=x, window_size=1 << 30, stride=1)
+
+    check_refused(fn, spec(None, 1), match="windows of 1073741824 samples")
+
+
 def cepstrum(x, **options):
     y = raw.AudioSpectrogram(input=x, window_size=480, stride=160, magnitude_squared=True)
     return raw.Mfcc(spectrogram=y, sample_rate=16000, **options)
