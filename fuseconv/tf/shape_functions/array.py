@@ -105,6 +105,7 @@ def expand_dims(op: Op, x: Value, axis: Value) -> Shapes:
 
 @infers("Transpose", "ConjugateTranspose")
 def transpose(op: Op, x: Value, perm: Value) -> Shapes:
+    with_rank(perm, 1)
     if content_of(perm) is None:
         count = len(x.shape) if x.shape is not None else len(sizes(perm))
         return tuple(dims.fresh() for _ in range(count))

@@ -109,7 +109,7 @@ def _shape_of_inner_end(op: Op, border: _Border) -> Op | None:
         return None
     inner = x if border.is_inner(x) else y
     shape = Op("tfl.SHAPE", [inner], {"out_type": "INT32"}, op.name, op.sources)
-    shape.add_result(types.INT32, (inner.rank,))  # type: ignore[arg-type]
+    shape.add_result(types.INT32, (dims.fresh() if inner.rank is None else inner.rank,))
     return shape
 
 

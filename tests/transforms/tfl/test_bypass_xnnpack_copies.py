@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fuseconv.ir.dims import Sym
+from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 # A tensor of dynamic size, and what else stands in the graph.
 MOVING = """
@@ -79,6 +82,23 @@ def test_what_is_copied_to_memory_of_xnnpack(copy: str) -> None:
 def test_what_is_copied_from_memory_of_xnnpack() -> None:
     ops = "%t: float32[n,6] = tfl.TANH(%x)\n      %r: float32[n,3,2] = tfl.RESHAPE(%t, int32[3] [-1, 3, 2])"
     _check(ops, "%r", f"{ops}\n      %s: int32[2] = tfl.SHAPE(%t) {{'out_type': 'INT32'}}")
+
+
+def test_a_copy_of_an_unknown_number_of_dimensions() -> None:
+    """Its SHAPE has a length that only a run tells."""
+    module, _ = module_of("""
+    main {
+      input %x: float32[*]
+      input %b: bool[n]
+      %w: int64[m,1] = tfl.WHERE(%b)
+      %t: float32[*] = tfl.TANH(%x)
+      %r: float32[n,6] = tfl.RESHAPE(%t, int32[2] [-1, 6])
+      return %w, %r
+    }
+    """)
+    bypass_xnnpack_copies(module)
+    (shape,) = (op for op in module.signatures[0].graph.ops if op.type == "SHAPE")
+    assert isinstance(shape.result.shape[0], Sym)
 
 
 @pytest.mark.parametrize("ops, results", [
