@@ -227,6 +227,7 @@ def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes
 
 @infers("MirrorPadGrad")
 def mirror_pad_grad(op: Op, x: Value, paddings: Value) -> Shapes:
+    _agree_on_pairs(paddings, x.rank)
     shape, amounts = shape_of(x), ints(paddings)
     return tuple(size - amounts[2 * axis] - amounts[2 * axis + 1] for axis, size in enumerate(shape))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Rejection, Value, constant, replace_uses
 from fuseconv.ir.rewriter import add_function, erase_ops, ops_of_kinds, replace_uses_except, rewrite_ops
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
@@ -138,7 +140,9 @@ def _convert_conditions_to_bool(graph: Graph, module: Module) -> None:
     def rewrite(op: Op, out: list[Op]) -> None:
         if op.kind in LOOPS:
             cond = module.functions[op.attrs["cond"].name]
-            cond.outputs = [_truth(TfBuilder(cond.ops, op), cond.outputs[0])]
+            cond.outputs = [truth] = [_truth(TfBuilder(cond.ops, op), cond.outputs[0])]
+            if truth.dtype is not BOOL and truth.rank is not None:
+                op.rejection = Rejection(f"its condition is of type {truth.dtype}, and not a bool")
         elif op.operands[0] is not None:
             op.set_operand(0, _truth(TfBuilder(out, op), op.operands[0]))
 
@@ -146,13 +150,19 @@ def _convert_conditions_to_bool(graph: Graph, module: Module) -> None:
 
 
 def _truth(tf: TfBuilder, condition: Value) -> Value:
-    if condition.is_const or condition.rank is None or condition.dtype.is_handle:
+    if condition.data is not None:
+        return constant(np.array(_holds(condition.data)), BOOL, condition.name)
+    if condition.rank is None or condition.dtype.is_handle:
         return condition
     if condition.rank > 0:
         return tf.Greater(tf.Size(condition, dtype=INT32), 0, dtype=BOOL)
     if condition.dtype is BOOL or condition.dtype is STRING:
         return condition
     return tf.NotEqual(condition, constant(0, condition.dtype), dtype=BOOL)
+
+
+def _holds(condition: np.ndarray) -> bool:
+    return bool(condition.size) if condition.ndim else bool(condition)
 
 
 def _prune_loop(op: Op, module: Module, report: Report) -> None:
@@ -205,8 +215,7 @@ def _prune_branches(op: Op, module: Module) -> None:
 
 def inline_known_branch(op: Op, out: list[Op], module: Module, report: Report) -> list[Value]:
     """Move the body of the side that a branch on a constant takes to `out`; return what the branch makes."""
-    condition = op.operands[0].data  # type: ignore[union-attr]
-    taken = bool(condition.size) if condition.ndim else bool(condition)  # type: ignore[union-attr]
+    taken = _holds(op.operands[0].data)  # type: ignore[arg-type, union-attr]
     return _inline_side(op, "then_branch" if taken else "else_branch", "its condition is constant", out, module, report)
 
 

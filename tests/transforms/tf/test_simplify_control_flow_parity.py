@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
+from fuseconv.ir import types
+from fuseconv.ir.graph import constant
 from fuseconv.ir.verifier import check
 from fuseconv.testing import check as check_parity
 from fuseconv.transforms.tf.inline import inline
@@ -199,6 +202,27 @@ def test_conditions_become_bools(shape: str, expected: str) -> None:
     simplify_control_flow(module, report)
     *_, condition, branch = module.signatures[0].graph.ops
     assert condition.type == expected and branch.operands[0] is condition.result
+
+
+@pytest.mark.parametrize("condition", [np.zeros(3, bool), np.float32(0.5), np.zeros(0, np.float32), np.int32(0)])
+def test_a_loop_goes_on_as_a_constant_holds(condition: np.ndarray) -> None:
+    """While it is not 0, or not empty if it is no scalar: LiteRT takes a scalar bool and nothing else."""
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[2]
+        %1 "while": float32[2] = tf.While(%0) {'cond': {'function': 'more'}, 'body': {'function': 'step'}}
+        return %1
+        }""",
+        'more {\n input %0 "x": float32[2]\n %1 "same": float32[2] = tf.Neg(%0) {}\n return %1\n}',
+        'step {\n input %0 "x": float32[2]\n %1 "neg": float32[2] = tf.Neg(%0) {}\n return %1\n}',
+        inputs=1,
+    )
+    more = module.functions["more"]
+    more.outputs, more.ops = [constant(condition)], []
+    simplify_control_flow(module, report)
+    (truth,) = more.outputs
+    assert (truth.dtype, truth.shape) == (types.BOOL, ())
+    assert truth.data is not None and bool(truth.data) is bool(condition.size if condition.ndim else condition)
 
 
 class _Trained(tf.Module):
