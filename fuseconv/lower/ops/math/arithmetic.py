@@ -166,7 +166,7 @@ def reciprocal_root(tfl: Lowering, x: Value) -> Value:
     which has no such bound, multiplies by that: no digit is lost, and of 0 comes infinity."""
     if is_kept_from_zero(x):
         return elementwise(tfl, "RSQRT", x)
-    root = elementwise(tfl, "SQRT", cast(tfl, x, types.FLOAT32))
+    root = elementwise(tfl, "SQRT", promote(tfl, x, (types.FLOAT32,)))
     below = elementwise(tfl, "DIV", scalar(1 / _BELOW, types.FLOAT32), root)
     return cast(tfl, tfl.leaky_relu(below, alpha=_BELOW), x.dtype)
 

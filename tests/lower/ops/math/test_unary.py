@@ -45,6 +45,12 @@ def test_reciprocal_root(op, dtype):
     check(lambda x: tf.where(tf.math.is_inf(op(x)), tf.zeros_like(x), op(x)), spec(5, dtype=dtype), inputs=[degrees])
 
 
+@pytest.mark.parametrize("dtype", [tf.float64, tf.complex128], ids=lambda t: t.name)
+@pytest.mark.parametrize("op", [tf.math.rsqrt, lambda x: tf.pow(x, -0.5)], ids=["rsqrt", "pow"])
+def test_no_reciprocal_root_loses_digits(op, dtype):
+    check_refused(op, spec(5, dtype=dtype), match=f"on {dtype.name}")
+
+
 def test_reciprocal_root_of_what_is_not_0():
     check(lambda x: tf.math.rsqrt(tf.maximum(x, 1e-6)), spec(None, 5), ops=["MAXIMUM", "RSQRT"], inputs=above_zero)
     check(lambda x: tf.math.rsqrt(x + 1e-3), spec(None, 5), ops=["ADD", "RSQRT"], inputs=above_zero)
