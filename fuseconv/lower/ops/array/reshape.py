@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fuseconv.ir import types
@@ -9,8 +11,17 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.legalize_operands import broadcast_to, build_legalized, check_rank, elementwise, scalar
+from fuseconv.lower.support.legalize_operands import (
+    broadcast_runs,
+    broadcast_to,
+    build_legalized,
+    check_rank,
+    elementwise,
+    merge_runs,
+    scalar,
+)
 from fuseconv.lower.support.type_promotion import cast
+from fuseconv.tfl.kernel_limits import RANK
 
 # Whole numbers up to here are all float32 numbers.
 _COUNTABLE = 1 << 24
@@ -97,13 +108,34 @@ def LinSpace(tfl, start, stop, num):
 
 @lowers
 def BroadcastTo(tfl, x, shape):
-    """BROADCAST_TO."""
+    """BROADCAST_TO; of dimensions that are repeated alike as one, if there are more than it takes."""
     if x.shape is not None and x.shape == tfl.shape:
         return x
-    check_rank("BROADCAST_TO", tfl.source.result)
+    if x.shape is not None and tfl.shape is not None and len(tfl.shape) > RANK["BROADCAST_TO"]:
+        return _broadcast_runs(tfl, x, cast(tfl, shape, types.INT32))
     if tfl.source.result.is_static:
         return broadcast_to(tfl, x, tfl.shape)
     return build_legalized(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, shape), x)
+
+
+def _broadcast_runs(tfl: Lowering, x: Value, shape: Value) -> Value:
+    """Broadcast x with the dimensions as one that are repeated alike, if they are then no more than the kernel takes."""
+    shapes = shape_of(x), shape_of(tfl.source.result)
+    runs = broadcast_runs(shapes, shapes[1])
+    if runs is None or len(runs) > RANK["BROADCAST_TO"]:
+        check_rank("BROADCAST_TO", tfl.source.result)
+    merged, made = (merge_runs(each, runs or [], len(shapes[1])) for each in shapes)
+    narrow = reshape(tfl, x, merged, x)
+    if all(isinstance(size, int) or size in merged for size in made):
+        return reshape(tfl, broadcast_to(tfl, narrow, made, narrow), shapes[1], x)
+    sizes = tfl.pack(*(_size_of_run(tfl, shape, run) for run in runs or []))
+    wide = build_legalized(tfl, "BROADCAST_TO", lambda each: tfl.broadcast_to(each, sizes), narrow)
+    return _reshape_to_result(tfl, wide) or tfl.reshape(wide, shape)
+
+
+def _size_of_run(tfl: Lowering, shape: Value, run: Sequence[int]) -> Value:
+    """Return how many elements adjacent dimensions have."""
+    return tfl.reduce_prod(tfl.slice_(shape, [run[0]], [len(run)]), [0])
 
 
 @lowers

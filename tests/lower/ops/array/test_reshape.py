@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check
+from fuseconv.testing import check, check_refused
 
 raw = tf.raw_ops
 TYPES = [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool]
@@ -83,6 +83,25 @@ def test_lin_space(count):
 def test_broadcast_to(dtype):
     check(lambda x: tf.broadcast_to(x, [2, 4, 3]), spec(4, 1, dtype=dtype))
     check(lambda x, y: tf.broadcast_to(y, tf.shape(x)), spec(None, 3), spec(3, dtype=dtype))
+
+
+@pytest.mark.parametrize("batch", [2, None])
+def test_broadcast_to_more_dimensions_than_the_kernel_takes(batch):
+    def tile(x):
+        n = tf.shape(x)[0]
+        apart = tf.reshape(x, [1, n, 1, 3, 1, 2, 1, 2, 1, 3])
+        return tf.reshape(tf.broadcast_to(apart, [1, n, 2, 3, 1, 2, 3, 2, 1, 3]), [n, 6, 2, 6, 3])
+
+    def tile_alike(x, y):
+        n = tf.shape(x)[0]
+        return tf.broadcast_to(tf.reshape(y, [1, 2, 1, 1, 1, 3, 1, 1, 2]), [n, 2, 3, n, 1, 3, 1, 1, 2]) + 1.0
+
+    check(tile, spec(batch, 3, 2, 2, 3), ops=["RESHAPE", "TILE", "RESHAPE"])
+    check(tile_alike, spec(batch, 5), spec(2, 3, 2))
+
+
+def test_broadcast_to_too_many_dimensions_is_refused():
+    check_refused(lambda x: tf.broadcast_to(x, [2] * 9), spec(*[1, 2] * 4, 1), match="rank 9 is more than the 8")
 
 
 def test_broadcast_to_a_computed_shape():
