@@ -144,6 +144,8 @@ def _shapes() -> None:
     case("slice_dynamic", lambda a: a[:, 1:] - a[:, :-1], "b,t")
     case("iota_dynamic", lambda a: a + jnp.arange(a.shape[0], dtype=jnp.float32)[:, None], "b,4")
     case("pad_interior_dynamic", lambda a: lax.pad(a, 1.5, ((0, 0, 0), (1, 2, 2), (0, 1, 1))), "b,3,4")
+    case("pad_interior_sizes_dynamic", lambda a: lax.pad(a, 1.5, ((0, 0, 0), (1, 2, 2), (0, 1, 1))), "b,t,4")
+    case("tile_volumes_dynamic", lambda a: jnp.tile(a, (1, 2, 1, 3, 1)), "b,3,2,2,3")
     case("pad_by_size_dynamic", lambda a, b: jnp.pad(a, ((1, 0), (b.shape[0], 2))), "3,t", "b")
     case("pad_dynamic", lambda a: jnp.pad(a, ((0, 0), (1, 2))), "b,4")
 
@@ -159,6 +161,10 @@ def _products() -> None:
         case(name, lambda a, b, e=equation: jnp.einsum(e, a, b), *shapes.split())
     case("dot_int8", lambda a, b: lax.dot(a, b, preferred_element_type=jnp.int32),
          np.arange(-6, 6, dtype=np.int8).reshape(3, 4), np.arange(-10, 10, dtype=np.int8).reshape(4, 5))  # fmt: skip
+    numbers = np.array([[127, 255, 3], [85, 7, 32767]])
+    for kind in (np.int8, np.uint8, np.int16, np.uint16, np.uint32):
+        case(f"dot_wraps_{np.dtype(kind)}", lambda a: [jnp.einsum(e, a, a) for e in ("bi,bj->bij", "bi,bi->b")],
+             numbers.astype(kind))  # fmt: skip
 
 
 def _length(a: Any, b: Any) -> Any:
@@ -174,6 +180,11 @@ def _pairs(a: Any) -> Any:
     return (a, lax.broadcasted_iota(jnp.int32, a.shape, 1)), (-jnp.inf, jnp.int32(9))
 
 
+def _products_of_complex(a: Any, b: Any) -> list[Any]:
+    made = [of(lax.complex(a, b), axis=1) for of in (jnp.prod, jnp.cumprod)]
+    return [part(each) for each in made for part in (jnp.real, jnp.imag)]
+
+
 def _reductions() -> None:
     for name in ("sum", "prod", "max", "min", "mean", "var"):
         case(f"reduce_{name}", partial(getattr(jnp, name), axis=1), "3,5,2")
@@ -181,6 +192,10 @@ def _reductions() -> None:
     case("reduce_any", lambda a: jnp.any(a > 0.5, axis=0), "3,5")
     case("reduce_and", lambda a: jnp.all(a > -0.5, axis=1), "3,5")
     case("reduce_max_int", lambda a: jnp.max(a, axis=0), np.array([[-7, 7], [3, -2]], np.int32))
+    for kind in (np.int8, np.uint32):
+        case(f"reduce_bits_{np.dtype(kind)}", lambda a: (lax.reduce_and(a, (1,)), lax.reduce_or(a, (0,))),
+             np.array([[7, 13, 21], [96, 36, 100]], kind))  # fmt: skip
+    case("reduce_complex", _products_of_complex, "b,4", "b,4")
     case("reduce_from", lambda a: lax.reduce(a, 3.0, lax.add, (0,)), "3,5")
     case("softmax", jax.nn.softmax, "3,5")
     case("softmax_dynamic", jax.nn.softmax, "b,5")
@@ -308,6 +323,11 @@ def _convolution() -> None:
     case("conv_filter_gradient_dynamic", lambda a, b, c: jax.vjp(partial(_conv((2, 1)), a), b)[1](c)[0], "b,7,6,4", w,
          "b,4,6,5")  # fmt: skip
     case("conv_spread_dynamic", _conv((1, 1), ((3, 3), (2, 2)), lhs_dilation=(2, 2)), "b,7,6,4", w)
+    case("conv_spread_size_dynamic", _conv((2, 1), ((1, 1), (2, 2)), lhs_dilation=(3, 2)), "b,t,6,4", w)
+    case("conv_transposed_length_dynamic", lambda a, w: lax.conv_transpose(a, w, (2,), "SAME"), "b,t,2", "3,2,4")
+    for padding in ("SAME", "VALID"):
+        case(f"conv_transposed_size_{padding}_dynamic",
+             lambda a, w, padding=padding: lax.conv_transpose(a, w, (2, 3), padding), "2,b,t,4", w)  # fmt: skip
     case("conv_vmap", lambda a, w: jax.vmap(_conv(), in_axes=(0, None))(a, w), "3,2,5,4,4", w)
     rng, whole = np.random.default_rng(3), {"preferred_element_type": jnp.int32}
     small, weights = (rng.integers(-128, 128, shape, np.int8) for shape in ((2, 5, 4, 8), (3, 2, 8, 3)))

@@ -165,7 +165,7 @@ def _convolved(
     if set(windows.spread) != {1}:
         crops = _crops(windows, filter_sizes)
         flat = len(sizes) == 4 and set(windows.strides) == {1} and windows.groups == 1
-        known = None not in (*sizes[1:], filter_sizes[-1])
+        known = None not in (sizes[-1], *filter_sizes)
         if flat and known and all(amount >= 0 for ends in crops for amount in ends):
             return _transposed(tf, x, kernel, windows, sizes, crops, filter_sizes[-1] or 0)
         gaps = [0, *(step - 1 for step in windows.spread), 0]
@@ -201,10 +201,11 @@ def _transposed(
 ) -> Value:  # fmt: skip
     """Convolve a spread input: a transposed convolution with the filter turned around."""
     turned = tf.Transpose(tf.ReverseV2(kernel, [0, 1]), [0, 1, 3, 2])
-    rows = []
-    for size, step, ends, extent in zip(sizes[1:3], windows.spread, crops, _extents(windows, crops)):
-        rows.append(((size or 0) - 1) * step + extent - sum(ends))
-    shape = tf.Pack(tf.size(x), *map(tf.const, rows), tf.const(outputs))
+    rows: list[int | Value] = []
+    for axis, (step, ends, extent) in enumerate(zip(windows.spread, crops, _extents(windows, crops)), 1):
+        size, more = sizes[axis], extent - step - sum(ends)
+        rows.append(tf.AddV2(tf.Mul(tf.size(x, axis), step), more) if size is None else size * step + more)
+    shape = tf.Pack(tf.size(x), *rows, outputs)
     attrs = {
         "strides": [1, *windows.spread, 1], "padding": "EXPLICIT",
         "explicit_paddings": [0, 0, *itertools.chain(*crops), 0, 0],

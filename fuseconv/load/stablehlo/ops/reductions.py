@@ -20,6 +20,8 @@ _PAIRWISE = {
     "or": "LogicalOr",
 }  # fmt: skip
 
+_OF_BITS = ("and", "or")
+
 
 @imports
 def reduce(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
@@ -28,7 +30,7 @@ def reduce(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     count = len(operands) // 2
     dims = axes(op.attribute("dimensions"), tensor_type(op.operands[0]).rank)
     kinds = reducers(op.regions[0], count)
-    if kinds:
+    if kinds and all(has_kernel(kind, x.dtype) for kind, x in zip(kinds, operands)):
         pairs = zip(kinds, operands[:count], operands[count:])
         return [_reduced(tf, kind, x, start, dims) for kind, x, start in pairs]
     if count == 2 and len(dims) == 1 and counts(op.operands[1], dims[0]):
@@ -37,7 +39,7 @@ def reduce(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
             return _with_index(tf, op, kind, operands[0], dims[0])
     shape = tensor_type(op.operands[0]).shape
     known = all(shape[axis] is not None for axis in dims)
-    refuse_unless(known, "what it reduces is of unknown size, and by no sum, product, maximum, minimum, `and` or `or`")
+    refuse_unless(known, "what it reduces is of unknown size, and in a way that TFLite has no kernel for")
     windows = Windows.whole([size or 0 for size in shape], dims)
     made = folded(tf, op.regions[0], operands[:count], operands[count:], shape, windows)
     return [tf.Squeeze(value, squeeze_dims=dims) for value in made] if dims else made
@@ -69,11 +71,16 @@ def counts(var: Var, axis: int) -> bool:
 
 def _reduced(tf: Scope, kind: str, x: Value, start: Value, dims: list[int]) -> Value:
     kind = boolean_reducer(kind, x.dtype)
-    refuse_unless((kind in ("and", "or")) == (x.dtype is types.BOOL), f"`{kind}` of {x.dtype}")
     made = tf.add(_REDUCTIONS[kind], [x, tf.ints(dims)], {}, x.dtype) if dims else x
     if start.is_const and is_identity(kind, start.data):
         return made
     return tf.add(_PAIRWISE[kind], [made, start], {}, x.dtype)
+
+
+def has_kernel(kind: str, dtype: types.DType) -> bool:
+    """Return whether TFLite joins many elements of a type by one op: neither the bits of integers nor factors that are
+    complex."""
+    return not (kind in _OF_BITS and dtype is not types.BOOL or kind == "multiply" and dtype.is_complex)
 
 
 def boolean_reducer(kind: str, dtype: types.DType) -> str:

@@ -178,13 +178,11 @@ def padded(
 
     sizes: those of x, None where they are not known."""
     for axis, gap in enumerate(inner):
-        if gap and sizes[axis] != 1:
-            unknown = sizes.count(None)
-            plain = unknown == 0 or (unknown == 1 and 0 not in sizes)
-            refuse_unless(plain, "what is padded between its elements has several sizes that are not known")
-            refuse_unless(sizes[axis] is not None, "the size of what is padded between its elements is not known")
+        size = sizes[axis]
+        if gap and size != 1:
             x = _with_gaps(tf, x, filling, axis, gap, sizes)
-            sizes = [*sizes[:axis], max((sizes[axis] or 0) * (gap + 1) - gap, 0), *sizes[axis + 1 :]]
+            longer = None if size is None else max(size * (gap + 1) - gap, 0)
+            sizes = [*sizes[:axis], longer, *sizes[axis + 1 :]]
     made = [None if size is None else size + sum(ends) for size, ends in zip(sizes, zip(low, high))]
     if min([*low, *high], default=0) < 0:
         return tf.XlaPad(x, filling, low, high, [0] * len(sizes)), made
@@ -239,17 +237,20 @@ def _spread(
 
 
 def _with_gaps(tf: Scope, x: Value, filling: Value, axis: int, gap: int, sizes: list[int | None]) -> Value:
-    """Return x with so many elements between each two along an axis: each padded, and those after the last cut. One
-    size of another axis may be unknown."""
+    """Return x with so many elements between each two along an axis: each padded, and those after the last cut."""
+    longer: list[Value | int] = [tf.size(x, at) if size is None else size for at, size in enumerate(sizes)]
+    if sizes.count(None) == 1 and sizes[axis] is not None and 0 not in sizes:
+        longer[sizes.index(None)] = -1
+    own = longer[axis]
+    longer[axis] = own * (gap + 1) if isinstance(own, int) else tf.Mul(own, gap + 1)
     x = tf.ExpandDims(x, axis + 1)
     amounts = np.zeros((len(sizes) + 1, 2), np.int32)
     amounts[axis + 1, 1] = gap
     x = tf.PadV2(x, tf.const(amounts), filling)
-    longer = [-1 if size is None else size for size in sizes]
-    longer[axis] *= gap + 1
-    x = tf.Reshape(x, longer)
-    kept = [0] * len(longer)
-    kept[axis] = max(longer[axis] - gap, 0)
+    known = [size for size in longer if isinstance(size, int)]
+    x = tf.Reshape(x, known if len(known) == len(longer) else tf.Pack(*longer))
+    kept = [0] * len(sizes)
+    kept[axis] = max(own * (gap + 1) - gap, 0) if isinstance(own, int) else -gap
     ends = (1 << len(kept)) - 1
     return tf.StridedSlice(x, [0] * len(kept), kept, [1] * len(kept), begin_mask=ends, end_mask=ends & ~(1 << axis))
 

@@ -12,7 +12,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.folds import Windows, folded, parts
-from fuseconv.load.stablehlo.ops.reductions import is_identity, reducers
+from fuseconv.load.stablehlo.ops.reductions import has_kernel, is_identity, reducers
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type
 
@@ -51,7 +51,7 @@ def _reduced(
     neutral = start.is_const and is_identity(joined, start.data)
     touched = [axis for axis in range(len(shape)) if windows.touches(axis)]
     plain = neutral and set(spread) == set(gaps) == {1}
-    if plain and len(touched) == 1 and joined in _CUMULATIVE and set(strides) == {1}:
+    if plain and len(touched) == 1 and joined in _CUMULATIVE and set(strides) == {1} and has_kernel(joined, x.dtype):
         (axis,) = touched
         for reverse, whole in ((False, (window[axis] - 1, 0)), (True, (0, window[axis] - 1))):
             if shape[axis] == window[axis] and ends[axis] == whole:

@@ -16,7 +16,7 @@ from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.merged_dims import transpose
-from fuseconv.lower.support.type_promotion import build_on_complex_parts, in_float32
+from fuseconv.lower.support.type_promotion import build_on_complex_parts, cast, in_float32, promote
 
 # A dimension's name: a letter of the equation, or for an ellipsis' dimensions a number that counts from the right.
 Label = str | int
@@ -66,8 +66,11 @@ def Einsum(tfl, *inputs, equation):
     """FULLY_CONNECTED with a constant, BATCH_MATMUL, or MUL if nothing is summed; transposes as few as can be."""
     if tfl.dtype is types.COMPLEX64 and len(inputs) == 1:
         return build_on_complex_parts(tfl, lambda part: _einsum(tfl, part, equation=equation), *inputs)
-    if tfl.dtype in (types.INT32, types.INT64, types.COMPLEX64):
+    if tfl.dtype is types.COMPLEX64:
         return _einsum(tfl, *inputs, equation=equation)
+    if tfl.dtype.is_integer:
+        wide = [promote(tfl, x, (types.INT32, types.INT64)) for x in inputs]
+        return cast(tfl, _einsum(tfl, *wide, equation=equation), tfl.dtype)
     return in_float32(_einsum)(tfl, *inputs, equation=equation)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, ceildiv
 from fuseconv.ir.graph import Value, constant
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.data_format import (
@@ -86,10 +86,10 @@ def _crops_as_same(
     """Return whether a transposed convolution to this shape crops as SAME does: all that is too much, the half of it,
     rounded down, at the start."""
     made, sizes, reaches = content_of(shape), shape_of(x, 4)[1:3], shape_of(filter, 4)[:2]
-    if made is None or not all(isinstance(size, int) for size in (*made[1:3], *sizes, *reaches)):
+    if made is None or not all(isinstance(reach, int) for reach in reaches):
         return False
     return all(
-        -(-size // stride) == rows and (rows - 1) * stride + reach - size == sum(ends) and ends[0] == sum(ends) // 2
+        ceildiv(size, stride) == rows and (rows - 1) * stride + reach - size == sum(ends) and ends[0] == sum(ends) // 2
         for size, rows, reach, stride, ends in zip(made[1:3], sizes, reaches, strides, pads)
     )
 

@@ -172,6 +172,17 @@ def test_transposed_conv_2d_of_unknown_size():
     check(layer, images(None, None, None, 5))
 
 
+@pytest.mark.parametrize(("ends", "cropped"), [([0, 1], False), ([1, 0], True)])
+def test_transposed_conv_2d_of_unknown_size_with_crops(ends, cropped):
+    w = weights(3, 3, 4, 5)
+
+    def layer(x):
+        n, h, width = (tf.shape(x)[axis] for axis in range(3))
+        return tf.nn.conv2d_transpose(x, w, [n, 2 * h, 2 * width, 4], 2, [[0, 0], ends, ends, [0, 0]])
+
+    assert ("SLICE" in check(layer, images(None, None, None, 5)).ops) == cropped
+
+
 def dilated_transposed(x, w):
     return tf.nn.conv2d_transpose(x, w, [tf.shape(x)[0], 7, 9, 4], 1, "SAME", dilations=[2, 3])
 
