@@ -346,6 +346,9 @@ def _windows() -> None:
     x = "2,7,6,3"
     case("max_pool", _pool("max", (1, 2, 3, 1), (1, 2, 1, 1)), x)
     case("max_pool_same", _pool("max", (1, 3, 2, 1), (1, 2, 2, 1), "SAME"), x)
+    case("max_pool_sizes_dynamic", _pool("max", (1, 2, 2, 2, 1), (1, 2, 1, 2, 1)), "2,b,t,4,3")
+    case("sum_pool_spread_dynamic", _pool("sum", (1, 3, 2), (1, 2, 1), ((0, 0), (1, 0), (0, 1)), base_dilation=(1, 2, 1)),
+         "b,t,4")  # fmt: skip
     case("min_pool", _pool("min", (1, 2, 2, 1), (1, 1, 1, 1)), x)
     case("sum_pool", _pool("sum", (1, 2, 2, 1), (1, 2, 2, 1), "SAME"), x)
     case("max_pool_channels_first", _pool("max", (1, 1, 2, 2), (1, 1, 2, 2)), "2,3,7,6")

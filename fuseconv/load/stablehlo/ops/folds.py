@@ -83,14 +83,14 @@ def parts(tf: Scope, x: Value, start: Value, shape: tuple[int | None, ...], wind
     low, high = [low for low, _ in ends], [high for _, high in ends]
     x, sizes = padded(tf, x, start, low, high, [step - 1 for step in spread], list(shape))
     reach = [(size - 1) * gap for size, gap in zip(window, gaps)]
-    known = all(size is not None or not far for size, far in zip(sizes, reach))
-    refuse_unless(known, "windows that no pool of TFLite has, over sizes that are not known")
     # Open where windows have one element, so that any size is whole.
     opened = sum(1 << axis for axis, far in enumerate(reach) if not far)
-    masks = {"begin_mask": opened, "end_mask": opened} if opened else {}
     made: list[Value] = []
     for places in itertools.product(*map(range, window)):
         first = [place * gap for place, gap in zip(places, gaps)]
+        # Of an unknown size the end is so many elements before its own.
         last = [begin + (size or 0) - far for begin, size, far in zip(first, sizes, reach)]
-        made.append(tf.StridedSlice(x, first, last, strides, **masks))
+        whole = sum(1 << axis for axis, (size, end) in enumerate(zip(sizes, last)) if size is None and end == 0)
+        masks = {"begin_mask": opened, "end_mask": opened | whole}
+        made.append(tf.StridedSlice(x, first, last, strides, **{name: mask for name, mask in masks.items() if mask}))
     return made
