@@ -35,7 +35,7 @@ LEFT = {
         lower/support/legalize_operands.py:_LINEAR tf/batching_rules.py:MOVES
         transforms/tf/propagate_splats.py:_MOVES transforms/loops/horizontal_fusion.py:_ELEMENTWISE
         transforms/tf/branch_results.py:_SCALAR_OPS transforms/tf/infer_input_ranks.py:_BROADCASTS
-        quantize/balance_inputs.py:_LEAVES_INPUTS""",
+        quantize/balance_inputs.py:_LEAVES_INPUTS lower/support/uint64_as_int64.py:_SIGNLESS""",
     "a fact of numbers that one rule needs: bounded, monotonic, without rest, of one sign": """fusions/lerp.py:_BOUNDED
         fusions/reassociate_constants.py:_SMOOTH fusions/reassociate_constants.py:_STEPS lower/ops/fft.py:_ANGLES
         tf/batching_rules.py:_MAY_FAIL transforms/rnn/reroll.py:_LINEAR tf/symbolic_content.py:_COMPARING
@@ -49,7 +49,7 @@ LEFT = {
         quantize/raise_fake_quant.py:_REPLACED quantize/shifts.py:_HAND_ON quantize/reduced_ranges.py:_SPREAD_NAN
         quantize/derived_ranges.py:_JOINS
         transforms/tf/decompose_optimizers.py:_UNIQUE transforms/tf/reject_vector_signs.py:_DECOMPOSITIONS
-        transforms/tf/reject_vector_signs.py:_DIAGONALS""",
+        transforms/tf/reject_vector_signs.py:_DIAGONALS lower/support/uint64_as_int64.py:_ORDERED""",
     "a fact of sizes that one rule needs": """tf/folders/bounds.py:_MOVES fuse/sampling.py:_SHAPES
         transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:INDEXED

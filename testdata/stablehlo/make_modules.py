@@ -347,8 +347,8 @@ def _windows() -> None:
     case("max_pool", _pool("max", (1, 2, 3, 1), (1, 2, 1, 1)), x)
     case("max_pool_same", _pool("max", (1, 3, 2, 1), (1, 2, 2, 1), "SAME"), x)
     case("max_pool_sizes_dynamic", _pool("max", (1, 2, 2, 2, 1), (1, 2, 1, 2, 1)), "2,b,t,4,3")
-    case("sum_pool_spread_dynamic", _pool("sum", (1, 3, 2), (1, 2, 1), ((0, 0), (1, 0), (0, 1)), base_dilation=(1, 2, 1)),
-         "b,t,4")  # fmt: skip
+    spread = _pool("sum", (1, 3, 2), (1, 2, 1), ((0, 0), (1, 0), (0, 1)), base_dilation=(1, 2, 1))
+    case("sum_pool_spread_dynamic", spread, "b,t,4")
     case("min_pool", _pool("min", (1, 2, 2, 1), (1, 1, 1, 1)), x)
     case("sum_pool", _pool("sum", (1, 2, 2, 1), (1, 2, 2, 1), "SAME"), x)
     case("max_pool_channels_first", _pool("max", (1, 1, 2, 2), (1, 1, 2, 2)), "2,3,7,6")

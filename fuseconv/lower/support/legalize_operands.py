@@ -17,6 +17,7 @@ from fuseconv.lower.rules import Lowering, Unsupported, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, shape_vector
 from fuseconv.lower.support.string_indices import build_on_indices
 from fuseconv.lower.support.type_promotion import build_on_complex_parts, cast, promote
+from fuseconv.lower.support.uint64_as_int64 import as_int64, as_uint64, has_int64
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK, RANK, TYPES
 from fuseconv.tfl.traits import MOVES
 from fuseconv.tfl.type_inference import broadcast
@@ -38,6 +39,9 @@ def build_legalized(tfl: Lowering, kind: str, build: Callable[..., Any], *data: 
         return build_on_complex_parts(tfl, build, *data)
     if original is types.STRING and kind in MOVES and not _takes_strings(kind, data):
         return build_on_indices(tfl, build, *data)
+    if has_int64(kind, data[0]):
+        made = build(*(as_int64(tfl, kind, x) for x in data))
+        return [as_uint64(tfl, kind, y) for y in made] if isinstance(made, list) else as_uint64(tfl, kind, made)
     wide = [promote(tfl, x, TYPES[kind]) for x in data]
     made = build(*wide)
     if wide[0].dtype is original:
@@ -70,6 +74,9 @@ def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any
     values = [x if isinstance(x, Value) else scalar(x, first.dtype) for x in operands]
     if first.dtype.is_complex and kind in _LINEAR:
         return build_on_complex_parts(tfl, lambda *parts: _broadcast(tfl, kind, list(parts), attrs), *values)
+    if has_int64(kind, first):
+        y = _broadcast(tfl, kind, [as_int64(tfl, kind, x) for x in values], attrs)
+        return y if y.dtype is types.BOOL else as_uint64(tfl, kind, y)
     wide = [promote(tfl, x, allowed) for x in values]
     y = _broadcast(tfl, kind, wide, attrs)
     return y if y.dtype is types.BOOL else cast(tfl, y, first.dtype)

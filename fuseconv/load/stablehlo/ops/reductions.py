@@ -80,7 +80,9 @@ def _reduced(tf: Scope, kind: str, x: Value, start: Value, dims: list[int]) -> V
 def has_kernel(kind: str, dtype: types.DType) -> bool:
     """Return whether TFLite joins many elements of a type by one op: neither the bits of integers nor factors that are
     complex."""
-    return not (kind in _OF_BITS and dtype is not types.BOOL or kind == "multiply" and dtype.is_complex)
+    if kind in _OF_BITS:
+        return dtype is types.BOOL
+    return kind != "multiply" or not dtype.is_complex
 
 
 def boolean_reducer(kind: str, dtype: types.DType) -> str:

@@ -41,8 +41,15 @@ def IdentityN(tfl, *inputs):
 
 @lowers
 def Cast(tfl, x, *, Truncate=False):
-    """CAST. Floats that the integer type does not hold become what the runtime makes of them."""
+    """CAST. Floats that the integer type does not hold become what the runtime makes of them. uint64 is int64 of the
+    same bits to and from other integers, which are its lowest bits."""
     require(not (Truncate and x.dtype.is_float and tfl.dtype.is_float), "CAST rounds, and cannot truncate a float")
+    if x.dtype is tfl.dtype is types.UINT64:
+        return x
+    if x.dtype is types.UINT64 and tfl.dtype.is_integer:
+        return cast(tfl, tfl.bitcast(x, results=[(types.INT64, x.shape)]), tfl.dtype)
+    if tfl.dtype is types.UINT64 and (x.dtype.is_integer or x.dtype is types.BOOL):
+        return tfl.bitcast(cast(tfl, x, types.INT64), results=[(types.UINT64, x.shape)])
     for dtype in (x.dtype, tfl.dtype):
         require(dtype is not types.UINT64 and dtype is not types.COMPLEX128, f"CAST has no kernel for {dtype}")
         require(dtype.tflite is not None and dtype is not types.STRING, f"CAST has no kernel for {dtype}")

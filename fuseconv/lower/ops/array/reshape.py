@@ -119,16 +119,16 @@ def BroadcastTo(tfl, x, shape):
 
 
 def _broadcast_runs(tfl: Lowering, x: Value, shape: Value) -> Value:
-    """Broadcast x with the dimensions as one that are repeated alike, if they are then no more than the kernel takes."""
+    """Broadcast x with the dimensions as one that are repeated alike; refuse what the kernel does not take then."""
     shapes = shape_of(x), shape_of(tfl.source.result)
-    runs = broadcast_runs(shapes, shapes[1])
-    if runs is None or len(runs) > RANK["BROADCAST_TO"]:
+    runs = broadcast_runs(shapes, shapes[1]) or []
+    if not 0 < len(runs) <= RANK["BROADCAST_TO"]:
         check_rank("BROADCAST_TO", tfl.source.result)
-    merged, made = (merge_runs(each, runs or [], len(shapes[1])) for each in shapes)
+    merged, made = (merge_runs(each, runs, len(shapes[1])) for each in shapes)
     narrow = reshape(tfl, x, merged, x)
     if all(isinstance(size, int) or size in merged for size in made):
         return reshape(tfl, broadcast_to(tfl, narrow, made, narrow), shapes[1], x)
-    sizes = tfl.pack(*(_size_of_run(tfl, shape, run) for run in runs or []))
+    sizes = tfl.pack(*(_size_of_run(tfl, shape, run) for run in runs))
     wide = build_legalized(tfl, "BROADCAST_TO", lambda each: tfl.broadcast_to(each, sizes), narrow)
     return _reshape_to_result(tfl, wide) or tfl.reshape(wide, shape)
 
