@@ -51,7 +51,7 @@ LEFT = {
         transforms/tf/decompose_optimizers.py:_UNIQUE transforms/tf/reject_vector_signs.py:_DECOMPOSITIONS
         transforms/tf/reject_vector_signs.py:_DIAGONALS lower/support/uint64_as_int64.py:_ORDERED""",
     "a fact of sizes that one rule needs": """tf/folders/bounds.py:_MOVES fuse/sampling.py:_SHAPES
-        transforms/rnn/reroll.py:_SIZES
+        transforms/rnn/reroll.py:_SIZES transforms/tfl/fill_from_tensors.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:INDEXED
         transforms/tfl/legalize_outputs.py:SIZED_BY_DATA""",
     "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES

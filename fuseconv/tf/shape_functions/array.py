@@ -63,10 +63,9 @@ def reshape(op: Op, x: Value, shape: Value) -> Shapes:
         # An element that may be -1 would be inferred; it cannot be if all sizes fit together as they are.
         return tuple(dim if nonnegative(dim) or dim in (x.shape or ()) else dims.fresh("reshape") for dim in wanted)
     (index,) = negative
-    others = [*wanted[:index], *wanted[index + 1 :]]
-    rest = dims.product(others)
+    rest = dims.product(others := [*wanted[:index], *wanted[index + 1 :]])
     if x.shape is not None and rest == 0 and dims.is_static((*x.shape, *others)):
-        # TensorFlow leaves sizes of 0 out on both sides: of [1, 4, 0], [2, 0, -1] makes [2, 0, 2].
+        # Sizes of 0 are left out on both sides: of [1, 4, 0], [2, 0, -1] makes [2, 0, 2].
         agree(0 in x.shape, f"it makes parts of no elements of {list(x.shape)}")
         wanted[index] = dims.floordiv(_nonzero_product(x.shape), _nonzero_product(others))
     elif x.shape is None or rest == 0:

@@ -61,16 +61,16 @@ def _require_bias(bias: Value | None, out: Dim) -> None:
 
 
 def _transposed(
-    output_shape: Value, x: Value, kernel: Sequence[Dim], depth: Dim, strides: Sequence[int], padding: str
-) -> ResultType:
+    output_shape: Value, x: Value, kernel: Sequence[Dim], depth: Dim, strides: Sequence[int],
+    dilations: Sequence[int], padding: str,
+) -> ResultType:  # fmt: skip
     """Return the shape that `output_shape` holds. Raises ShapeError unless windows over it have the positions of x
     [n,sizes...,depth]."""
     require_least(1, "a stride", *strides)
     require_vector(output_shape, len(kernel) + 2)
     shape = sizes_of(output_shape)
     if shape is not None and x.shape is not None:
-        ones = (1,) * len(kernel)
-        _, positions = windowed(Value(x.dtype, shape), kernel, depth, strides, ones, padding)
+        _, positions = windowed(Value(x.dtype, shape), kernel, depth, strides, dilations, padding)
         assert positions is not None
         merged(positions[1:], x.shape[1:])
     return x.dtype, shape
@@ -119,7 +119,7 @@ def transpose_conv(
         return x.dtype, sizes_of(output_shape)
     out, *kernel, depth = filter.shape
     _require_bias(bias, out)
-    return _transposed(output_shape, x, kernel, depth, (stride_h, stride_w), padding)
+    return _transposed(output_shape, x, kernel, depth, (stride_h, stride_w), (1, 1), padding)
 
 
 @op("Conv3DOptions", ranks="5 5 *")
@@ -150,7 +150,9 @@ def conv_3d_transpose(
         return x.dtype, sizes_of(output_shape)
     *kernel, out, depth = filter.shape
     _require_bias(bias, out)
-    dtype, shape = _transposed(output_shape, x, kernel, depth, (stride_d, stride_h, stride_w), padding)
+    strides = stride_d, stride_h, stride_w
+    dilations = dilation_d_factor, dilation_h_factor, dilation_w_factor
+    dtype, shape = _transposed(output_shape, x, kernel, depth, strides, dilations, padding)
     if shape is not None and x.shape is not None:
         merged((shape[0], shape[-1]), (x.shape[0], out))
     return dtype, shape

@@ -98,7 +98,7 @@ def test_a_copy_of_an_unknown_number_of_dimensions() -> None:
     """)
     bypass_xnnpack_copies(module)
     (shape,) = (op for op in module.signatures[0].graph.ops if op.type == "SHAPE")
-    assert isinstance(shape.result.shape[0], Sym)
+    assert shape.result.shape is not None and isinstance(shape.result.shape[0], Sym)
 
 
 @pytest.mark.parametrize("ops, results", [
