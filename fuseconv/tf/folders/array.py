@@ -91,7 +91,8 @@ def transpose(op: Op, x: np.ndarray, perm: np.ndarray) -> np.ndarray:
 
 @kernel("ConjugateTranspose")
 def conjugate_transpose(op: Op, x: np.ndarray, perm: np.ndarray) -> np.ndarray:
-    return np.conj(np.transpose(x, _permutation(x, perm)))
+    turned = np.transpose(x, _permutation(x, perm))
+    return np.conj(turned) if x.dtype.kind == "c" else turned  # which makes int8 of bools
 
 
 def _permutation(x: np.ndarray, perm: np.ndarray) -> list[int]:

@@ -11,13 +11,15 @@ from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.ir.types import DType
 from fuseconv.tf.folders.pure_ops import PURE_OPS
 from fuseconv.tf.folders.registry import TABLE
+from fuseconv.tf.shape_functions import contradiction
 
 
 def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     """Evaluate a TF op on these operands with TensorFlow's own CPU kernel. Imports TensorFlow.
 
     None for an op that is not known to do nothing but compute (one of `PURE_OPS`, or with a numpy kernel), that calls
-    functions, that makes or takes handles, that TensorFlow does not know, or that it refuses to run on these operands.
+    functions, that makes or takes handles, that TensorFlow does not know, whose operands contradict each other, or that
+    it refuses to run on these operands.
     The caller has seen to it that the results are of a size that the memory has room for.
     """
     if op.dialect != "tf" or (op.type not in PURE_OPS and op.type not in TABLE):
@@ -33,7 +35,8 @@ def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.nd
     if any(value.dtype.is_handle or value.dtype.name.startswith("q") for value in values):
         return None
     attrs = _attributes(definition, op)
-    if attrs is None:
+    # Where operands do not fit together, some kernels end the process.
+    if attrs is None or contradiction(op):
         return None
     try:
         with tf.device("CPU"):

@@ -254,6 +254,7 @@ def rfft(op: Op, x: Value, fft_length: Value) -> Shapes:
     if content_of(fft_length) is None:
         return (*shape[:-rank], *(dims.fresh() for _ in range(rank)))
     lengths = elements(fft_length)
+    agree(all(not isinstance(length, int) or length > 0 for length in lengths), f"its lengths are {lengths}")
     if op.type.startswith("R"):
         lengths[-1] = dims.floordiv(lengths[-1], 2) + 1
     return (*shape[:-rank], *lengths)

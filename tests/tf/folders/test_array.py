@@ -12,11 +12,12 @@ def test_moves_of_constants() -> None:
       %b: float32[*] = tf.ConcatV2(float32[1] [1.0], float32[1] [2.0], int32[] 0)
       %c: int32[*] = tf.GatherV2(int32[3] [7, 8, 9], int32[2] [2, 0], int32[] 0)
       %d: int32[*] = tf.Tile(int32[2] [1, 2], int32[1] [2])
-      return %a, %b, %c, %d
+      %e: bool[*] = tf.ConjugateTranspose(bool[2] [True, False], int32[1] [0])
+      return %a, %b, %c, %d, %e
     }
     """, """
     main {
       return float32[3,2] [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]], float32[2] [1.0, 2.0], int32[2] [9, 7], int32[4] [1, \
-2, 1, 2]
+2, 1, 2], bool[2] [True, False]
     }
     """)

@@ -56,6 +56,14 @@ def test_declines_what_tensorflow_refuses() -> None:
     assert evaluate_with_tensorflow(_op("tf.AddV2", x, y), [x, y]) is None
 
 
+def test_declines_what_tensorflow_would_end_the_process_over() -> None:
+    ones = np.ones(1, np.float32)
+    for kind, arrays in (
+        ("FakeQuantWithMinMaxVarsPerChannel", [np.float32(1), ones, ones]), ("RFFT", [ones, np.zeros(1, np.int32)]),
+    ):  # fmt: skip
+        assert evaluate_with_tensorflow(_op(f"tf.{kind}", *arrays), arrays) is None
+
+
 def test_declines_a_wrong_number_of_operands() -> None:
     x = np.ones(3, np.float32)
     assert evaluate_with_tensorflow(_op("tf.AddV2", x), [x]) is None

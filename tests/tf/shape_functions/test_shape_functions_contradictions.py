@@ -48,6 +48,7 @@ FLOATS, WHOLE = [FLOAT32], [INT32]
     (node("GatherV2", [(4,), ints(1), 100], FLOATS, batch_dims=0), "an axis 100 of 1 dimensions"),
     (node("ArgMax", [(4,), 1], [INT64]), "an axis 1 of 1 dimensions"),
     (node("MirrorPadGrad", [(N,), [[0, 0, 1]]], FLOATS, mode="REFLECT"), "3 and 2 elements"),
+    (node("RFFT", [(4,), [0]], [COMPLEX64]), "its lengths are [0]"),
     (node("Transpose", [(4,), -1], FLOATS), "an operand has 0 dimensions and not 1"),
     (node("ConjugateTranspose", [(4, 2), [[1, 0]]], FLOATS), "an operand has 2 dimensions and not 1"),
     (node("Max", [(4, 2), [-3]], FLOATS, keep_dims=True), "an axis -3 of 2 dimensions"),
