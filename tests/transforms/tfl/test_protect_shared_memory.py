@@ -67,6 +67,18 @@ def test_a_result_of_another_size_is_not_written_over() -> None:
     check_pass("protect-shared-memory", _text(*ops).replace("[n,", "[2,"))
 
 
+@pytest.mark.parametrize(("shared", "made"), [("2", "n"), ("n", "2")])
+def test_a_size_that_only_a_run_tells_may_be_the_same(shared: str, made: str) -> None:
+    ops = [op.replace("[n,", f"[{shared},") for op in (_OWN, _OVER, _SHARED, _COPY)]
+    writer = f"%c: float32[{made},1,3] = tfl.ADD({{}}, %w)"
+    readers = [f"%y: float32[{made},1,3] = tfl.SIN(%c)", _READERS[1].replace("[n,", f"[{shared},")]
+    before, after = (
+        _text(f"input %w: float32[{made},1,3]", *kept, writer.format(operand), *readers, size=shared)
+        for kept, operand in ((ops[:3], "%b"), (ops, "%d"))
+    )
+    check_pass("protect-shared-memory", before, after)
+
+
 def test_scalars_are_not_written_over() -> None:
     text = _text(
         "%t: float32[1] = tfl.SUM(%x, int32[2] [0, 1])", "%a: float32[1] = tfl.MUL(%t, float32[] 2.0)",

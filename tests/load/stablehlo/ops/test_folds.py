@@ -42,6 +42,13 @@ def test_the_window_along_dimensions() -> None:
     assert [windows.touches(axis) for axis in range(3)] == [False, True, False]
 
 
+@pytest.mark.parametrize("change", [
+    {"sizes": [2]}, {"strides": [2]}, {"spread": [2]}, {"ends": [(0, 1)]}, {"ends": [(1, 0)]},
+], ids=str)  # fmt: skip
+def test_what_changes_a_dimension(change: dict[str, list]) -> None:
+    assert Windows.whole([3], [])._replace(**change).touches(0)
+
+
 def test_elements_are_joined_in_turn() -> None:
     tf, x, start = scope({"f": SimpleNamespace(regions=[region("power")])})
     made = folded(tf, region("call", "f"), [x], [start], (2, 4), Windows.whole([2, 4], [1]))

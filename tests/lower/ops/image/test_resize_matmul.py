@@ -45,6 +45,11 @@ def test_scale_and_translate(kernel):
     check(moved, spec(2, 7, 6, 2))
 
 
+def test_a_pixel_at_the_edge_of_a_box_has_half_its_weight():
+    place = {"size": [3, 3], "scale": [0.5, 0.5], "translation": [0.25, 0.25]}
+    check(lambda x: raw.ScaleAndTranslate(images=x, kernel_type="box", **place), spec(2, 7, 6, 2))
+
+
 @pytest.mark.parametrize("dtype", [tf.uint8, tf.int32, tf.float16], ids=lambda t: t.name)
 def test_types(dtype):
     check(lambda x: raw.ResizeBicubic(images=x, size=[5, 9]), spec(2, 7, 6, 3, dtype=dtype))
