@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.quantize.io_types import parse_io_types, set_io_types
+from fuseconv.ir import types
+from fuseconv.ir.graph import Quantization
+from fuseconv.quantize.io_types import _as, parse_io_types, set_io_types
 from tests.check_pass import check_pass
 from tests.tf.text_cases import module_of
 
@@ -40,6 +42,13 @@ def test_of_another_type() -> None:
       return %d
     }
     """, io_types="uint8,o0=float")
+
+
+@pytest.mark.parametrize("zero", [-100, 10])
+def test_int16_holds_both_ends_of_int8(zero: int) -> None:
+    (scale,) = _as(Quantization((0.5,), (zero,)), types.INT8, types.INT16).scale
+    farthest = max(abs(end - zero) for end in (-128, 127)) * 0.5
+    assert scale * 32767 == pytest.approx(farthest)
 
 
 @pytest.mark.parametrize("text", ["int4", "int8,", "x=int8,int8", "=int8", "int8,x=", ""])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.transforms.rnn.lstm_steps import IN, UNITS, gates, lstm, weight
-from tests.transforms.rnn.masked import check_fused, check_loop
+from tests.transforms.rnn.masked import check_fused, check_loop, draw
 
 TIME = 6
 X, MASK = tf.TensorSpec([None, TIME, IN]), tf.TensorSpec([None, TIME], tf.bool)
@@ -302,3 +303,29 @@ def test_a_loop_that_ends_with_the_longest_row_and_masks_nothing() -> None:
         return tf.while_loop(lambda t, h: t < steps, body, (0, *_zeros(x)))[1]
 
     assert check_loop(run, X, tf.TensorSpec([None], tf.int32)) == ["it may end before its sequence does"]
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["ends with other rows", "puts out the last output"])
+def test_a_loop_that_ends_before_what_is_masked_does(own: bool) -> None:
+    def run(x: tf.Tensor, lengths: tf.Tensor, others: tf.Tensor) -> Any:
+        def step(x: tf.Tensor, t: tf.Tensor, h: tf.Tensor) -> tuple:
+            h = tf.where((t < (lengths if own else others))[:, tf.newaxis], _rnn(x, h), h)
+            return h, h
+
+        steps, x = tf.minimum(TIME, tf.maximum(1, tf.reduce_max(lengths))), _swapped(x)
+        outputs = tf.TensorArray(tf.float32, TIME, element_shape=[None, UNITS])
+
+        def body(t: tf.Tensor, outputs: tf.TensorArray, h: tf.Tensor) -> tuple:
+            output, h = step(x[t], t, h)
+            return t + 1, outputs.write(t, output), h
+
+        _, outputs, h = tf.while_loop(lambda t, *_: t < steps, body, (0, outputs, *_zeros(x[0])))
+        return (outputs.stack(), h) if own else h
+
+    lengths = tf.TensorSpec([None], tf.int32)
+    assert check_loop(run, X, lengths, lengths, inputs=_short) == ["it may end before its sequence does"]
+
+
+def _short(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Numbers of steps below that of the sequence."""
+    return rng.integers(0, TIME - 1, shape).astype(dtype) if dtype.kind == "i" else draw(rng, shape, dtype)

@@ -61,8 +61,10 @@ def test_the_rows_of_a_matrix_are_set_one_after_the_other() -> None:
     "reader",
     [
         "%z: float32[9,n] = tf.Neg(%y)",
-        # Parts of two tensors, steps, two different joins, and all that was joined.
+        # Parts of two tensors, at either end, steps, two different joins, and all that was joined.
         "%z: float32[3,n] = tf.Slice(%y, int32[2] [1, 0], int32[2] [3, -1])",
+        "%z: float32[4,n] = tf.Slice(%y, int32[2] [0, 0], int32[2] [4, -1])",
+        "%z: float32[4,n] = tf.Slice(%y, int32[2] [1, 0], int32[2] [4, -1])",
         "%z: float32[2,n] = tf.StridedSlice(%y, int32[1] [5], int32[1] [9], int32[1] [2])",
         "%z: float32[7,n] = tf.Slice(%y, int32[2] [2, 0], int32[2] [7, -1])",
         "%z: float32[9,1] = tf.Slice(%y, int32[2] [0, 0], int32[2] [9, 1])",
@@ -74,6 +76,14 @@ def test_a_join_that_is_needed_stays_with_all_its_readers(reader: str) -> None:
       %two: float32[5,n] = tf.Slice(%y, int32[2] [0, 0], int32[2] [5, -1])
       return %z, %two
     }}
+    """)  # fmt: skip
+
+
+def test_a_join_of_which_all_is_read_stays() -> None:
+    check_pass("forward-slices", JOIN + """
+      %z: float32[9,1] = tf.Slice(%y, int32[2] [0, 0], int32[2] [9, 1])
+      return %z
+    }
     """)  # fmt: skip
 
 

@@ -135,6 +135,64 @@ def test_a_loop_that_resizes_hands_on_what_has_a_known_size() -> None:
     check_pass("legalize-outputs", read(before), read(after))
 
 
+@pytest.mark.parametrize(("made", "copies"), [
+    pytest.param("RESHAPE(%y, %k)", True, id="a size that a step computes"),
+    pytest.param("RESHAPE(%y, int32[1] [2])", False, id="a constant size"),
+    pytest.param("GATHER(%y, %k) {'axis': 0}", False, id="indices that a step computes"),
+])
+def test_a_loop_of_fixed_sizes_hands_on_what_is_read_behind_it(made: str, copies: bool) -> None:
+    shape = "1" if made.startswith("GATHER") else "2"
+    loop = f"""
+    main {{
+      input %a: float32[2]
+      input %b: float32[{shape}]
+      input %c: int32[1]
+      %x: float32[2]; %y: float32[{shape}]; %k: int32[1] = tfl.WHILE(%a, %b, %c) \
+{{'cond_subgraph_index': @cond, 'body_subgraph_index': @body}}
+      return %x, %y
+    }}
+    cond {{
+      input %x: float32[2]
+      input %y: float32[{shape}]
+      input %k: int32[1]
+      %more: bool[1] = tfl.LESS(%k, int32[] 5)
+      return %more
+    }}
+    body {{
+      input %x: float32[2]
+      input %y: float32[{shape}]
+      input %k: int32[1]
+      %z: float32[{shape}] = tfl.{made}
+      %j: int32[1] = tfl.ADD(%k, int32[] 1)
+      COPY
+      return %x, %z, %j
+    }}
+    """
+    copied = loop.replace("COPY", "%d: float32[2] = tfl.SLICE(%x, int32[1] [0], int32[1] [-1])")
+    after = copied.replace("return %x, %z", "return %d, %z") if copies else None
+    check_pass("legalize-outputs", loop.replace("COPY", ""), after)
+
+
+def test_a_branch_returns_constants_as_they_are() -> None:
+    check_pass("legalize-outputs", """
+    main {
+      input %c: bool[]
+      input %x: float32[]
+      %y: float32[] = tfl.IF(%c, %x) {'then_subgraph_index': @one, 'else_subgraph_index': @same}
+      return %y
+    }
+    one {
+      input %x: float32[]
+      return float32[] 1.0
+    }
+    same {
+      input %x: float32[]
+      %y: float32[] = tfl.EXP(%x)
+      return %y
+    }
+    """)
+
+
 def test_a_tensor_of_more_dimensions_than_slice_takes_is_copied_flat() -> None:
     check_pass("legalize-outputs", """
     main {
