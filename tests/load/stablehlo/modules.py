@@ -10,13 +10,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
+from unittest.mock import Mock
 
 import numpy as np
 
 import fuseconv
-from fuseconv.ir.types import BY_NAME
+from fuseconv.api import _small_file
+from fuseconv.fuse.registry import Registry
+from fuseconv.ir.graph import Graph, Module, Signature, Value
+from fuseconv.ir.types import BY_NAME, of_array
+from fuseconv.load.stablehlo import bytecode
 from fuseconv.load.stablehlo.attributes import TensorType
-from fuseconv.load.stablehlo.bytecode import Module, Operation, Region, Var
+from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
+from fuseconv.load.stablehlo.importer import ModuleImporter
+from fuseconv.load.stablehlo.scope import Scope
 from fuseconv.runners import TFLiteFile
 from fuseconv.testing import assert_close
 from tests.fast import ROOT
@@ -72,6 +79,20 @@ def check_case(name: str, folder: Path, atol: float = 1e-5, **options: Any) -> C
     return Counter(op.type for op in conversion.report.emitted)
 
 
+def computed(scope: Scope, made: Value, *arrays: np.ndarray) -> np.ndarray:
+    """Return what a scope's value is of these inputs, in a file that is made of its graph."""
+    graph = scope.graph
+    graph.outputs, names = [made], [f"x{index}" for index in range(len(arrays))]
+    data = _small_file(Module([Signature(["serving_default"], graph, names, ["y"])]), Registry.builtin())
+    return TFLiteFile(data).run("serving_default", dict(zip(names, arrays)))["y"]
+
+
+def new_scope(*arrays: np.ndarray) -> tuple[Scope, list[Value]]:
+    """Return a scope with inputs of the types and shapes of arrays."""
+    scope = Scope(Graph("main"), Mock(ModuleImporter))
+    return scope, [scope.graph.add_input(of_array(array), array.shape, f"x{at}") for at, array in enumerate(arrays)]
+
+
 def walk(op: Operation) -> Iterator[Operation]:
     """Yield the ops inside an op, with those of their regions."""
     for region in op.regions:
@@ -95,7 +116,7 @@ def operation(text: str, regions: Sequence[Region] = (), **attributes: Any) -> O
     first, second = ([Var(tensor(word)) for word in words] for words in (takes, right.split()))
     places = dict(zip(attributes, range(len(held))))
     held.append("")  # of the location
-    return Operation(name, 1, first, second, list(regions), cast(Module, module), len(held) - 1, places)
+    return Operation(name, 1, first, second, list(regions), cast(bytecode.Module, module), len(held) - 1, places)
 
 
 def region(text: str) -> Region:

@@ -112,12 +112,15 @@ def is_identity(kind: str, start: Any) -> bool:
         return False
     value = array.reshape(-1)[0]
     if kind in ("maximum", "minimum"):
-        return bool(value == lowest(types.of_array(array)) * (1 if kind == "maximum" else -1)) or (
-            array.dtype.kind in "iu" and kind == "minimum" and value == np.iinfo(array.dtype).max
-        )
+        return bool(value == (lowest if kind == "maximum" else highest)(types.of_array(array)))
     return bool(value == {"add": 0, "multiply": 1, "and": True, "or": False}[kind])
 
 
 def lowest(dtype: types.DType) -> float:
     """Return the identity of the maximum: minus infinity, or the least integer."""
     return -np.inf if dtype.is_float or dtype.is_complex else int(np.iinfo(dtype.numpy).min)
+
+
+def highest(dtype: types.DType) -> float:
+    """Return the identity of the minimum: infinity, or the largest integer."""
+    return np.inf if dtype.is_float or dtype.is_complex else int(np.iinfo(dtype.numpy).max)

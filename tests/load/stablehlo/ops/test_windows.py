@@ -8,16 +8,13 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from fuseconv.api import _small_file
-from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
-from fuseconv.ir.graph import Graph, Module, Signature, Value
+from fuseconv.ir.graph import Graph, Value
 from fuseconv.load.stablehlo.importer import ModuleImporter
 from fuseconv.load.stablehlo.ops.folds import Windows
 from fuseconv.load.stablehlo.ops.windows import _reduced, dynamic_windows
 from fuseconv.load.stablehlo.scope import RefusedError, Scope
-from fuseconv.runners import TFLiteFile
-from tests.load.stablehlo.modules import check_case, names, operation, region
+from tests.load.stablehlo.modules import check_case, computed, names, new_scope, operation, region
 
 
 @pytest.mark.parametrize("name", names("windows"))
@@ -32,16 +29,11 @@ def test_it_computes_what_jax_does(name: str, tmp_path: Path) -> None:
 ], ids=str)  # fmt: skip
 def test_pools_of_any_dimensions(shape: tuple[int, ...], sizes: tuple[int, ...], ends: tuple) -> None:
     """The dimensions that windows go over become those of an image, and what is padded at one end counts."""
-    scope, ones = Scope(Graph("main"), Mock(ModuleImporter)), [1] * len(shape)
-    x = scope.graph.add_input(types.FLOAT32, shape, "x")
-    windows = Windows([*sizes], ones, ones, ones, [*ends])
-    scope.graph.outputs = [_reduced(scope, x, scope.const(np.float32(0)), "add", shape, windows)]
-    module = Module([Signature(["serving_default"], scope.graph, ["x"], ["y"])])
     data = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    padded = np.pad(data, ends)
-    expected = np.lib.stride_tricks.sliding_window_view(padded, sizes).sum(tuple(range(-len(shape), 0)))
-    made = TFLiteFile(_small_file(module, Registry.builtin())).run("serving_default", {"x": data})["y"]
-    np.testing.assert_allclose(made, expected, atol=1e-5)
+    (scope, (x,)), ones = new_scope(data), [1] * len(shape)
+    made = _reduced(scope, x, scope.const(np.float32(0)), "add", shape, Windows([*sizes], ones, ones, ones, [*ends]))
+    expected = np.lib.stride_tricks.sliding_window_view(np.pad(data, ends), sizes).sum(tuple(range(-len(shape), 0)))
+    np.testing.assert_allclose(computed(scope, made, data), expected, atol=1e-5)
 
 
 def test_gaps_in_what_is_padded_by_computed_amounts_are_refused() -> None:
