@@ -64,6 +64,9 @@ def test_functions_that_ops_run() -> None:
     assert references(branch) == ["a", "b"] and not is_repeatable(branch)
     assert [(body.name, offset) for body, offset in bodies(branch, module)] == [("a", 1), ("b", 1)]
     assert callers(module) == {graph.terminator: branch for graph in module.functions.values()}
+    for kind, first in (("tf.StatelessCase", 1), ("tf.While", 0), ("tfl.IF", 1), ("tfl.WHILE", 0)):
+        op = Op(kind, attrs={"branches": [FuncRef("a"), FuncRef("b")]})
+        assert [offset for _, offset in bodies(op, module)] == [first, first]
     known: dict[str, bool] = {}
     assert has_effect(branch, module, known) and known == {"a": False, "b": True}
     assert references(Op("tf.Case", [], {"branches": [FuncRef("x"), FuncRef("y")]})) == ["x", "y"]

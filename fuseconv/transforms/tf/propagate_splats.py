@@ -101,7 +101,7 @@ class _Numbers:
         if not isinstance(count, int) or count == 0:
             return None
         number = self.known[data]
-        return (number * count).astype(number.dtype) if op.type == "Sum" else number
+        return _times(number, count) if op.type == "Sum" else number
 
     def read(self, op: Op) -> bool:
         """Set the number in the place of operands that the result has its shape without."""
@@ -138,6 +138,15 @@ class _Numbers:
             if number != condition.data.max():
                 return None
         return None if number is None else sides[0 if number else 1]
+
+
+def _times(number: np.ndarray, count: int) -> np.ndarray | None:
+    """Return the sum of so many equal numbers; None if integers of their type do not hold it."""
+    whole = number.item() * count
+    if number.dtype.kind in "iu" and not np.iinfo(number.dtype).min <= whole <= np.iinfo(number.dtype).max:
+        return None
+    with np.errstate(over="ignore"):  # the kernel's sum is infinite then, too
+        return np.array(whole).astype(number.dtype)
 
 
 def _holds(value: Value | None, number: int) -> bool:

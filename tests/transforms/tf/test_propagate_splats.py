@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.check_pass import check_pass
 
 
@@ -56,3 +58,61 @@ def test_a_constant_condition_that_is_the_same_everywhere_chooses_an_operand() -
       return %d
     }
     """)
+
+
+_UNCHANGED = [
+    ("Add", 0, "0"), ("Add", 1, "0"), ("AddV2", 0, "0"), ("AddV2", 1, "0"), ("Sub", 1, "0"), ("Mul", 0, "1"),
+    ("Mul", 1, "1"), ("Div", 1, "1"), ("RealDiv", 1, "1"), ("LogicalAnd", 0, "True"), ("LogicalAnd", 1, "True"),
+    ("LogicalOr", 0, "False"), ("LogicalOr", 1, "False"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", ["0", "1"])
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("kind", sorted({kind for kind, *_ in _UNCHANGED}))
+def test_numbers_that_change_nothing(kind: str, place: int, number: str) -> None:
+    dtype = "bool" if kind.startswith("Logical") else "float32"
+    said = str(number == "1") if dtype == "bool" else number
+    operands = ["%x", f"{dtype}[] {said}"]
+    text = f"""
+    main {{
+      input %x: {dtype}[n,2]
+      %y: {dtype}[n,2] = tf.{kind}({", ".join(operands if place else operands[::-1])})
+      return %y
+    }}
+    """
+    after = f"main {{\ninput %x: {dtype}[n,2]\nreturn %x\n}}" if (kind, place, said) in _UNCHANGED else None
+    check_pass("propagate-splats", text, after)
+
+
+@pytest.mark.parametrize(("dtype", "number", "total"), [
+    ("int8", "-64", "-128"), ("int8", "64", None), ("uint8", "128", None), ("int32", "2000000000", None),
+    ("float16", "20000", "40000"), ("float32", "0.75", "1.5"),
+])  # fmt: skip
+def test_a_sum_that_its_type_holds_is_a_number(dtype: str, number: str, total: str | None) -> None:
+    text = f"""
+    main {{
+      input %x: {dtype}[n]
+      input %s: int32[2]
+      %a: {dtype}[n,2] = tf.Fill(%s, {dtype}[] {number})
+      %b: {dtype}[n] = tf.Sum(%a, int32[] 1)
+      %c: {dtype}[n] = tf.Mul(%x, %b)
+      return %c
+    }}
+    """
+    after = text.replace("tf.Mul(%x, %b)", f"tf.Mul(%x, {dtype}[] {total})") if total else None
+    check_pass("propagate-splats", text, after)
+
+
+def test_a_sum_of_halves_is_not_that_of_a_rounded_count() -> None:
+    before = """
+    main {
+      input %x: float16[n]
+      input %s: int32[2]
+      %a: float16[n,100000] = tf.Fill(%s, float16[] 0.0625)
+      %b: float16[n] = tf.Sum(%a, int32[] 1)
+      %c: float16[n] = tf.Mul(%x, %b)
+      return %c
+    }
+    """
+    check_pass("propagate-splats", before, before.replace("tf.Mul(%x, %b)", "tf.Mul(%x, float16[] 6250)"))

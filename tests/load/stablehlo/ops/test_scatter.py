@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.stablehlo.modules import check_case
+from fuseconv.load.stablehlo.ops.scatter import _BY_BODY, _kind
+from tests.load.stablehlo.modules import check_case, operation
+from tests.load.stablehlo.ops.test_folds import region
 
 
 @pytest.mark.parametrize(
@@ -27,3 +29,14 @@ def test_updates_outside_go_nowhere(name: str, tmp_path: Path) -> None:
 )
 def test_a_window_alone_is_a_slice_that_is_updated(name: str, ops: list[str], tmp_path: Path) -> None:
     assert sorted(check_case(f"indexing/{name}", tmp_path).elements()) == ops
+
+
+@pytest.mark.parametrize("name, turned, kind", [
+    ("subtract", False, "TensorScatterSub"), ("subtract", True, _BY_BODY),
+    ("add", False, "TensorScatterAdd"), ("add", True, "TensorScatterAdd"),
+])  # fmt: skip
+def test_the_order_in_which_a_body_subtracts_counts(name: str, turned: bool, kind: str) -> None:
+    body = region(name)
+    if turned:
+        body.arguments.reverse()
+    assert _kind(operation("scatter ->", [body])) == kind

@@ -32,6 +32,8 @@ CUTS = {
     "all at once": lambda x: x[0, tf.newaxis, ..., 2:0:-1, tf.newaxis],
     "everything": lambda x: x[:, :, :] + x[...],
     "nothing": lambda x: x[:, 2:2],
+    "nothing of unknown": lambda x: x[-2:0],
+    "back of unknown": lambda x: x[2:0:-1],
 }
 
 
