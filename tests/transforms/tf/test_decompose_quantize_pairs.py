@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.check_pass import check_pass
 
 _ENDS = '{"quantization_min_val": -128, "quantization_max_val": 127}'
@@ -35,3 +37,27 @@ def test_a_pair() -> None:
 
 def test_two_scales_are_no_pair() -> None:
     check_pass("decompose-quantize-pairs", _PAIR.replace("SCALE", "0.25"))
+
+
+_AXIS = '"quantization_axis": 0'
+
+
+@pytest.mark.parametrize(("scale", "ends", "others"), [
+    pytest.param("float32[] 0", _ENDS, _ENDS, id="a scale of 0"),
+    pytest.param("float32[] -1", _ENDS, _ENDS, id="a negative scale"),
+    pytest.param("float32[2] [1, 2]", _ENDS, _ENDS, id="several scales for all"),
+    pytest.param("float32[] 1", _ENDS.replace("127", "-128"), _ENDS, id="no numbers"),
+    pytest.param("float32[] 1", _ENDS.replace("127", "70000"), _ENDS, id="numbers that floats round"),
+    pytest.param("float32[2] [1, 2]", _ENDS.replace("}", f", {_AXIS}}}"), _ENDS, id="an axis of one"),
+    pytest.param("float32[2] [1, 2]", *[_ENDS.replace("}", f", {_AXIS.replace('0', '1')}}}")] * 2, id="no such axis"),
+])  # fmt: skip
+def test_other_pairs_stay(scale: str, ends: str, others: str) -> None:
+    zeros = scale.replace("float32", "int32").replace("[1, 2]", "[0, 0]")
+    check_pass("decompose-quantize-pairs", f"""
+    main {{
+      input %x: float32[2]
+      %q: qint8[2] = tf.UniformQuantize(%x, {scale}, {zeros}) {ends}
+      %y: float32[2] = tf.UniformDequantize(%q, {scale}, {zeros}) {others}
+      return %y
+    }}
+    """)

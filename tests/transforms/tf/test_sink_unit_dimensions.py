@@ -24,6 +24,21 @@ def test_elementwise_ops_are_computed_without_them() -> None:
             "%y: float32[n,1,4] = tf.Reshape(%b, int32[3] [-1, 1, 4])"])  # fmt: skip
 
 
+def test_an_operand_of_fewer_dimensions_lacks_its_own() -> None:
+    column = "%a: float32[3,3,1] = tf.Reshape(%x, int32[3] [3, 3, 1])"
+    check_pass(
+        "sink-unit-dimensions",
+        _main(column, "%y: float32[3,3,1] = tf.Mul(%a, float32[3,1] [[1], [2], [3]])", shape="3,3"),
+        _main(column, "%b: float32[3,3] = tf.Mul(%x, float32[3] [1, 2, 3])",
+              "%y: float32[3,3,1] = tf.Reshape(%b, int32[3] [3, 3, 1])", shape="3,3"),
+    )  # fmt: skip
+
+
+def test_an_operand_that_has_the_dimension_keeps_it() -> None:
+    sum_ = "%y: float32[n,1,4] = tf.AddV2(%a, %z)"
+    check_pass("sink-unit-dimensions", _main("input %z: float32[n,1,4]", _ADDED, sum_))
+
+
 def test_two_operands_that_lack_the_same_dimension() -> None:
     other = "%b: float32[n,1,1] = tf.Reshape(%r, int32[3] [-1, 1, 1])"
     total = "%r: float32[n] = tf.Sum(%x, int32[1] [1])"
