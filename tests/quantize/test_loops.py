@@ -254,3 +254,22 @@ def test_ranges_that_the_model_tells_stay() -> None:
     ranges = {a: Range(0, 1, fixed=True), b: Range(0, 1.1)}
     join_steps(module, ranges)
     assert ranges == {a: Range(0, 1, fixed=True), b: Range(0, 1.1)}
+
+
+def test_loops_that_share_a_condition_have_ranges_of_their_own() -> None:
+    """What the one carries tells nothing of the other."""
+    other, text = _STEP.replace("step {", "other {").replace("ABS", "SIN"), """
+    main {
+      input %x: float32[n]
+      %k: int32[]; %y: float32[n] = tfl.WHILE(int32[] 0, %x) {_WHILE}
+      %l: int32[]; %z: float32[n] = tfl.WHILE(int32[] 0, %x) {_OTHER}
+      return %y, %z
+    }
+    """.replace("{_WHILE}", _WHILE)
+    for name in ("other", "step"):
+        module, _ = module_of(text.replace("{_OTHER}", _WHILE.replace("step", name)), _MORE, _STEP, other)
+        assert not list(loops(module))
+    more = _MORE.replace("more {", "again {")
+    module, _ = module_of(text.replace("{_OTHER}", _WHILE.replace("step", "other").replace("more", "again")),
+                          _MORE, _STEP, other, more)  # fmt: skip
+    assert len(list(loops(module))) == 2

@@ -10,9 +10,10 @@ from keras import layers
 
 from fuseconv import convert
 from fuseconv.ir.graph import Graph, Op, Value
+from fuseconv.quantize.affine import Range
 from fuseconv.quantize.recipe import choose_recipes
 from fuseconv.quantize.rewriting import rewrite
-from fuseconv.quantize.shifts import is_shift
+from fuseconv.quantize.shifts import is_shift, span, widened
 from fuseconv.tfl.integer import INT8, INT16, Kernels
 from tests.quantize.ranges import measured
 from tests.random_weights import randomize
@@ -84,6 +85,13 @@ def test_what_products_read_is_off_by_the_same_everywhere(reader: str) -> None:
 ])  # fmt: skip
 def test_what_others_read_keeps_its_own_steps(reader: str) -> None:
     assert len(_steps(_op(_quantized(reader), "ADD"))) > 1
+
+
+@pytest.mark.parametrize(("least", "largest", "length"), [(-3, 5, 8), (2, 5, 5), (-5, -2, 5), (-1, 0, 1)])
+def test_ranges_hold_zero(least: float, largest: float, length: float) -> None:
+    values = Range(least, largest)
+    assert span(values) == length and widened(values, length) == values
+    assert widened(values, length + 1) == Range(min(least, 0), min(least, 0) + length + 1)
 
 
 @pytest.mark.parametrize("options", [
