@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import symbol
-from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.dims import substitute_dim, symbol
+from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.lower.support.dynamic_shapes import dim_vector, reshape, shape_of, shape_vector, static_dims
+from fuseconv.runners import TFLiteFile
+from fuseconv.write.flatbuffer_export import to_bytes
 
 N, M = symbol("n"), symbol("m")
 
@@ -62,6 +64,20 @@ def test_a_size_that_another_differs_from_by_sizes_that_can_be_read(tfl):
     for shape in ((N, M + symbol("k")), (N, M * N + M), (N * 2, M + N)):
         with pytest.raises(Unsupported, match="cannot be told"):
             dim_vector(tfl, M, Value(types.FLOAT32, shape))
+
+
+@pytest.mark.parametrize(("dim", "shape"), [
+    (N, (M, N)), ((N * M * 2 + 1) // 3, (N, M)), (M * N, (N, M * 2 + 6)), (M, (N, M * 3 - 2)), (M, (N, M * 2 + N)),
+    (M - N, (N, M)), (M * M - 1, (N, M)), (N * 5, (N * 5, 2)), ((N + M) * 2, (N + M, 2)), (M // 2 + N, (N, M)),
+], ids=str)  # fmt: skip
+def test_sizes_are_computed_from_those_of_operands(tfl, dim, shape):
+    sizes = {"n": 3, "m": 7}
+    graph = Graph("main")
+    x = graph.add_input(types.FLOAT32, shape, "x")
+    graph.outputs, graph.ops = [dim_vector(tfl, dim, x)], tfl.out
+    file = TFLiteFile(to_bytes(Module([Signature(["check"], graph, ["x"], ["y"])])))
+    data = np.zeros([substitute_dim(each, sizes) for each in shape], np.float32)
+    assert file.run("check", {"x": data})["y"].tolist() == [substitute_dim(dim, sizes)]
 
 
 def test_what_cannot_be_told_is_refused(tfl):
