@@ -24,7 +24,7 @@ _JOINS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimu
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.float32])
 def test_the_number_that_changes_no_other(kind: str, dtype: type) -> None:
     ends = [-np.inf, np.inf] if dtype is np.float32 else [np.iinfo(dtype).min, np.iinfo(dtype).max]
-    numbers = np.array([0, 1, 3, *ends], dtype)
+    numbers: np.ndarray = np.array([0, 1, 3, *ends], dtype)
     for start in numbers:
         with np.errstate(all="ignore"):
             changes_none = np.array_equal(_JOINS[kind](numbers, start), numbers)
