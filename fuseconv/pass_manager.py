@@ -105,7 +105,15 @@ class Deferred:
         return importlib.import_module(self.module).PASSES
 
 
-Pipeline: TypeAlias = tuple["Pass | Repeat | Stage | Deferred", ...]
+@dataclass(frozen=True)
+class AfterChanges:
+    """Passes that are left out, all of them, where nothing has changed since they last ran under this name."""
+
+    name: str
+    passes: Pipeline
+
+
+Pipeline: TypeAlias = tuple["Pass | Repeat | Stage | Deferred | AfterChanges", ...]
 
 
 def module_pass(
@@ -167,7 +175,7 @@ def insert(pipeline: Pipeline, new: Pass) -> Pipeline:
     target = 0 if new.before else places - 1
     numbers = itertools.count()
 
-    def rebuilt(items: Pipeline) -> Iterator[Pass | Repeat | Stage]:
+    def rebuilt(items: Pipeline) -> Iterator[Pass | Repeat | Stage | AfterChanges]:
         for item in items:
             if isinstance(item, Deferred):
                 yield from rebuilt(item.passes)
@@ -221,7 +229,7 @@ class PassManager:
             self.verify_each = verify_each
         self.print_before, self.print_after, self.stream = frozenset(print_before), frozenset(print_after), stream
         self.progress = progress
-        # How often the module was changed in all, and how often it had been when each pass last ran.
+        # How often the module was changed in all, and how often it had been when each pass or `AfterChanges` last ran.
         self._changes = 1
         self._changes_at: dict[str, int] = {}
         # The kinds of the module's ops, and how often any op had been edited when they were looked up.
@@ -242,6 +250,9 @@ class PassManager:
                     changed = self.run(item.passes)
             elif isinstance(item, Deferred):
                 changed = item.condition(self.context) and self.run(item.passes)
+            elif isinstance(item, AfterChanges):
+                changed = self._changes_at.get(item.name) != self._changes and self.run(item.passes)
+                self._changes_at[item.name] = self._changes
             else:
                 changed = self._run_stage(item)
             first = changed if first is None else first

@@ -13,7 +13,7 @@ from fuseconv.fuse.pattern_rewriter import fuse_tf_patterns, fuse_tfl_patterns
 from fuseconv.ir.graph import Module
 from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
-from fuseconv.pass_manager import Context, Deferred, Pipeline, Repeat, Stage
+from fuseconv.pass_manager import AfterChanges, Context, Deferred, Pipeline, Repeat, Stage
 from fuseconv.transforms.loops.fold_constant_loops import fold_constant_loops
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
@@ -27,6 +27,7 @@ from fuseconv.transforms.rnn.raise_rnn_loops import raise_rnn_loops
 from fuseconv.transforms.tf.bucketize_step_functions import bucketize_step_functions
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.cut_signature import cut_signature
+from fuseconv.transforms.tf.dead_code_elimination import eliminate_dead_code
 from fuseconv.transforms.tf.decompose_block_lstm import decompose_block_lstm
 from fuseconv.transforms.tf.decompose_cudnn_rnn import decompose_cudnn_rnn
 from fuseconv.transforms.tf.decompose_grappler_kernels import decompose_grappler_kernels
@@ -146,8 +147,10 @@ IMPORT: Pipeline = (
     downcast_float64.when(lambda context: context.downcasts),
 )  # fmt: skip
 
-# What ordinary models need not.
-STABLEHLO: Pipeline = (Deferred("fuseconv.transforms.stablehlo", _has_stablehlo), canonicalize)
+# What ordinary models need not. Where the loops in between changed nothing, there is nothing to find again.
+STABLEHLO: Pipeline = (
+    AfterChanges("stablehlo", (Deferred("fuseconv.transforms.stablehlo", _has_stablehlo), canonicalize)),
+)
 
 PREPARE_TF: Pipeline = (
     functionalize_control_flow, infer_input_ranks, fold_default_branches, decompose_tensor_arrays,
@@ -180,7 +183,7 @@ FUSE: Pipeline = (
     Repeat((infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
     *OPTIMIZE_LOOPS, *MEASURE_LISTS, forward_slices, propagate_splats, canonicalize,
-    *STABLEHLO, fuse_tf_patterns, canonicalize,
+    *STABLEHLO, fuse_tf_patterns, eliminate_dead_code,
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (

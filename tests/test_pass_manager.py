@@ -15,6 +15,7 @@ from fuseconv.ir.graph import Module, Op, constant
 from fuseconv.ir.types import INT32
 from fuseconv.ir.verifier import Fact, MalformedError
 from fuseconv.pass_manager import (
+    AfterChanges,
     Context,
     Deferred,
     Pass,
@@ -87,6 +88,15 @@ def test_a_pass_after_changes_waits_for_one() -> None:
     assert names(runs) == ["clean", "a", "b", "clean"]
     # A pass may change what is no op, and says so.
     assert [run.changes for run in runs.context.report.passes] == [0, 0, 1, 0]
+
+
+def test_passes_after_changes_wait_for_one_together() -> None:
+    group = AfterChanges("s", (logs("a", True, True), logs("b", False, True)))
+    runs = manager()
+    runs.run((group, group, logs("c"), group, logs("d", True), group, group))
+    assert names(runs) == ["a", "b", "c", "d", "a", "b"]
+    more = insert((group,), logs("e", after="a"))
+    assert [item.name for item in passes_of(more)] == ["a", "e", "b"]
 
 
 def test_a_pass_is_left_out_where_no_op_is_of_its_kinds() -> None:

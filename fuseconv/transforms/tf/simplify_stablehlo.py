@@ -36,11 +36,13 @@ def simplify_stablehlo(module: Module) -> bool:
     shapes; dead ops stay. Returns whether anything changed."""
     changed = False
     for graph in module.graphs():
-        changed |= rewrite_ops(
-            graph, _RULES.keys(), lambda op, out: _RULES[op.kind](op, TfBuilder(out, op)), revisit=True
-        )
+        changed |= rewrite_ops(graph, _RULES.keys(), _rewrite, revisit=True)
         changed |= keep_dimensions(graph)
     return changed
+
+
+def _rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+    return _RULES[op.kind](op, TfBuilder(out, op))
 
 
 def _maximum(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -119,6 +121,16 @@ def _mean(op: Op, x: Value, count: float, tf: TfBuilder) -> list[Value] | None:
         return None
     attrs = {"keep_dims": True} if total.attrs.get("keep_dims") else {}
     return [tf.add("Mean", [value, axes], attrs, x.dtype, op.result.shape)]
+
+
+def _difference(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Forward x - 0, which Flax writes for a mean that it does not take; else name a variance."""
+    x, y = op.operands
+    assert x is not None and y is not None
+    zero = y.data is not None and y.data.size == 1 and not any(y.data.tobytes())  # less -0, -0 is 0
+    if zero and x.shape is not None and x.shape == op.result.shape:
+        return [x]
+    return _variance(op, tf)
 
 
 def _variance(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -348,7 +360,7 @@ def _one_more(value: Value) -> Value | None:
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BroadcastTo": _filled, "tf.Expm1": elu_below_zero, "tf.GatherNd": batch_gather, "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
-    "tf.StridedSlice": _slice, "tf.Sub": _variance,
+    "tf.StridedSlice": _slice, "tf.Sub": _difference,
     "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _element), **dict.fromkeys(TESTS, test_of_boolean),

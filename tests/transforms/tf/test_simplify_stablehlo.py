@@ -118,6 +118,16 @@ def test_a_variance_is_that_of_centered_numbers() -> None:
     check_pass("simplify-stablehlo", _moments(), _main(*lines))
 
 
+@pytest.mark.parametrize(("zero", "dropped"), [("0.0", True), ("-0.0", False), ("1.0", False)])
+def test_what_is_less_nothing_stays(zero: str, dropped: bool) -> None:
+    text = _main(f"%d: float32[n,4] = tf.Sub(%x, float32[] {zero})", "%y: float32[n,4] = tf.Mul(%d, %x)")
+    check_pass("simplify-stablehlo", text, _main("%y: float32[n,4] = tf.Mul(%x, %x)") if dropped else None)
+
+
+def test_a_difference_of_more_dimensions_stays() -> None:
+    check_pass("simplify-stablehlo", _main("%y: float32[1,n,4] = tf.Sub(%x, float32[1,1,1] [[[0.0]]])"), None)
+
+
 @pytest.mark.parametrize("other", [{"centered": "float32[] 1.0"}, {"axes": "[0]"}])
 def test_another_difference_is_no_variance(other: dict[str, str]) -> None:
     text = _moments(**other)
