@@ -78,25 +78,17 @@ class Location:
     name: str
 
 
-class Entry(NamedTuple):
-    """How an attribute or type is written, and where its bytes stand."""
-
-    dialect: str
-    custom: bool
-    data: bytes
-    at: int
-    end: int
-
-    def cursor(self) -> Cursor:
-        """Return a cursor over the bytes."""
-        return Cursor(self.data, self.at, self.end)
+# The dialect of an attribute or type, whether that writes it in a form of its own (in the lowest bit), and where its
+# bytes begin and end.
+Entry = tuple[str, int, int, int]
 
 
 class Attributes:
-    """The attributes and types of a module, by their numbers."""
+    """The attributes and types of a module, by their numbers. data: the bytes in which they stand."""
 
-    def __init__(self, strings: list[bytes], attributes: list[Entry], types: list[Entry]) -> None:
+    def __init__(self, strings: list[bytes], data: bytes, attributes: list[Entry], types: list[Entry]) -> None:
         self.strings = strings
+        self.data = data
         self._attribute_entries, self._type_entries = attributes, types
         self._attributes: dict[int, Any] = {}
         self._types: dict[int, Any] = {}
@@ -122,7 +114,7 @@ class Attributes:
         `TensorType`, `Location`, or `Other`."""
         found = self._attributes.get(index)
         if found is None:
-            found = self._attributes[index] = self._decoded(self.entry(index), self._attribute)
+            found = self._attributes[index] = self._decoded(self.entry(index), self._attribute, "an attribute")
         return found
 
     def type(self, index: int) -> Any:
@@ -130,39 +122,28 @@ class Attributes:
         found = self._types.get(index)
         if found is None:
             entry = _entry("type", self._type_entries, index)
-            found = self._types[index] = self._decoded(entry, self._type)
+            found = self._types[index] = self._decoded(entry, self._type, "a type")
         return found
 
-    def _decoded(self, entry: Entry, decode: Callable[[Entry, Cursor], Any]) -> Any:
+    def _decoded(self, entry: Entry, decode: Callable[[str, Cursor], Any], what: str) -> Any:
         if self._depth >= _MOST_DEPTH:
             raise DamagedError(f"attributes and types stand in each other more than {_MOST_DEPTH} deep")
         self._depth += 1
-        found = decode(entry, entry.cursor())
+        dialect, flagged, at, end = entry
+        cursor = Cursor(self.data, at, end)
+        found = decode(dialect if flagged & 1 else "", cursor)
+        if cursor.at != end and not isinstance(found, Other | OtherType):
+            cursor.done(what)
         self._depth -= 1
         return found
 
-    def _attribute(self, entry: Entry, cursor: Cursor) -> Any:
-        if not entry.custom:
-            return Other(cursor.text())
-        if entry.dialect == VHLO:
-            found = self._vhlo_attribute(cursor)
-        elif entry.dialect == BUILTIN:
-            found = self._builtin_attribute(cursor)
-        else:
-            return Other(entry.dialect)
-        if cursor.at != cursor.end and not isinstance(found, Other | OtherType):
-            cursor.done("an attribute")
-        return found
+    def _attribute(self, dialect: str, cursor: Cursor) -> Any:
+        if dialect == BUILTIN:
+            return self._builtin_attribute(cursor)
+        return self._vhlo_attribute(cursor) if dialect == VHLO else Other(dialect or cursor.text())
 
-    def _type(self, entry: Entry, cursor: Cursor) -> Any:
-        if not entry.custom:
-            return OtherType(cursor.text())
-        if entry.dialect != VHLO:
-            return OtherType(entry.dialect)
-        found = self._vhlo_type(cursor)
-        if cursor.at != cursor.end and not isinstance(found, OtherType):
-            cursor.done("a type")
-        return found
+    def _type(self, dialect: str, cursor: Cursor) -> Any:
+        return self._vhlo_type(cursor) if dialect == VHLO else OtherType(dialect or cursor.text())
 
     def _vhlo_type(self, cursor: Cursor) -> Any:
         code = cursor.varint()

@@ -6,6 +6,7 @@ The format is public (MLIR's "Bytecode Format"); versions up to 6 are read, whic
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,9 +104,13 @@ class Scope:
     def read(self, indices: list[int]) -> list[Var]:
         """Return the values of these numbers."""
         values = self.values
-        found = [values[index] if index < len(values) else None for index in indices]
+        try:
+            found = [values[index] for index in indices]
+        except IndexError:
+            found = [None]
         if None in found:
-            raise DamagedError(f"the value {indices[found.index(None)]} is read before it is made")
+            missing = next(index for index in indices if index >= len(values) or values[index] is None)
+            raise DamagedError(f"the value {missing} is read before it is made")
         return found  # type: ignore[return-value]
 
 
@@ -154,7 +159,7 @@ class _Reader:
         self.strings = self._strings(self._section(_STRINGS))
         self.dialects, self.op_names = self._dialects(self._section(_DIALECTS))
         entries = self._entries(self._section(_OFFSETS), self._section(_ATTRIBUTES))
-        self.attributes = Attributes(self.strings, *entries)
+        self.attributes = Attributes(self.strings, data, *entries)
         self.properties = self._properties()
         self._named: dict[Any, dict[str, int]] = {}
         self._kinds: dict[int, tuple[str, str, int]] = {}
@@ -235,10 +240,10 @@ class _Reader:
         for entries, count in zip(lists, counts):
             while len(entries) < count:
                 dialect = self._at(self.dialects, offsets.varint(), "dialect")
-                for flagged in offsets.varints():
-                    at = data.at
-                    data.at += flagged >> 1
-                    entries.append(Entry(dialect, flagged & 1 == 1, data.data, at, data.at))
+                flagged = offsets.varints()
+                ends = [*itertools.accumulate([each >> 1 for each in flagged], initial=data.at)]
+                entries += zip(itertools.repeat(dialect), flagged, ends, ends[1:])
+                data.at = ends[-1]
                 if data.at > data.end:
                     raise DamagedError(f"attributes and types take {data.at - data.end} bytes more than their section")
         return lists
@@ -291,7 +296,7 @@ class _Reader:
 
     def _operation(self, cursor: Cursor, scope: Scope, depth: int) -> Operation:
         """Read an op, with its regions so deep in others, and define its results in the scope."""
-        index, mask, location = cursor.varint(), cursor.byte(), cursor.varint()
+        index, mask, location = cursor.head()
         full_name, name, version = self._kinds.get(index) or self._kind(index)
         held: dict[str, int] = {}
         if mask & _HAS_ATTRIBUTES:
@@ -303,10 +308,7 @@ class _Reader:
         kinds = cursor.varints() if mask & _HAS_RESULTS else []
         if mask & _HAS_OPERANDS:
             op.operands = scope.read(cursor.varints())
-        if len(kinds) == 1:
-            op.results = [Var(self.attributes.type(kinds[0]), op)]
-        else:
-            op.results = [Var(self.attributes.type(kind), op, index) for index, kind in enumerate(kinds)]
+        op.results = [Var(self.attributes.type(kind), op, index) for index, kind in enumerate(kinds)]
         # Where a tensor is to lie changes no element of it.
         scope.define(op.operands if name in _ANNOTATIONS and len(kinds) == len(op.operands) else op.results)
         if mask & _HAS_SUCCESSORS:
@@ -346,9 +348,9 @@ class _Reader:
         """Return the numbers of the attributes in a dictionary of MLIR's own, by name, without decoding them."""
         key = "dictionary", index
         if key not in self._named:
-            entry = self.attributes.entry(index)
-            cursor = entry.cursor()
-            if entry.dialect != BUILTIN or not entry.custom or cursor.varint() != 1:
+            dialect, flagged, at, end = self.attributes.entry(index)
+            cursor = Cursor(self.data, at, end)
+            if dialect != BUILTIN or not flagged & 1 or cursor.varint() != 1:
                 raise DamagedError("the attributes of an op are no dictionary")
             pairs = [(self.attributes.attribute(cursor.varint()), cursor.varint()) for _ in range(cursor.count())]
             self._named[key] = {f"{name}": number for name, number in pairs}

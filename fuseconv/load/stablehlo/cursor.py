@@ -4,6 +4,9 @@ from __future__ import annotations
 
 # The number 1, in the one byte that it takes.
 _ONE = 3
+# Of numbers that take a byte each: the bytes, and what they are.
+_SHORT = bytes(range(1, 256, 2))
+_HALVES = bytes(byte >> 1 for byte in range(256))
 
 
 class DamagedError(ValueError):
@@ -62,6 +65,20 @@ class Cursor:
         zeros = (first & -first).bit_length() - 1
         return int.from_bytes(self.take(zeros + 1), "little") >> (zeros + 1)
 
+    def head(self) -> tuple[int, int, int]:
+        """Return a number, a byte and a number, with which each op begins: as `varint` does, in fewer steps."""
+        data, at = self.data, self.at
+        if at + 3 < self.end:
+            index, mask, last = data[at], data[at + 1], data[at + 2]
+            if index & 1:
+                if last & 1:
+                    self.at = at + 3
+                    return index >> 1, mask, last >> 1
+                if last & 2:
+                    self.at = at + 4
+                    return index >> 1, mask, (last | data[at + 3] << 8) >> 2
+        return self.varint(), self.byte(), self.varint()
+
     def flagged(self) -> tuple[int, bool]:
         """Return a number and the flag in its lowest bit."""
         value = self.varint()
@@ -88,8 +105,13 @@ class Cursor:
 
     def numbers(self, count: int) -> list[int]:
         """Return so many numbers, most of which take a byte or two: as `varint` does, in fewer steps."""
-        found: list[int] = []
         data, at = self.data, self.at
+        if at + count <= self.end:
+            short = data[at : at + count]
+            if not short.translate(None, _SHORT):
+                self.at = at + count
+                return [*short.translate(_HALVES)]
+        found: list[int] = []
         try:
             for _ in range(count):
                 first = data[at]

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
-from fuseconv.load.stablehlo.attributes import Attributes, Entry, Other, OtherType, UnreadError, _booleans
+from fuseconv.load.stablehlo.attributes import Attributes, Other, OtherType, UnreadError, _booleans
 from fuseconv.load.stablehlo.cursor import DamagedError
 
 
-def _entry(*data: int, dialect: str = "vhlo") -> Entry:
-    return Entry(dialect, True, bytes(data), 0, len(data))
+_Written = tuple[str, bytes]
+
+
+def _entry(*data: int, dialect: str = "vhlo") -> _Written:
+    return dialect, bytes(data)
 
 
 def _number(value: int) -> int:
     return 2 * value + 1
 
 
-def _attributes(attributes: list[Entry], kinds: list[Entry]) -> Attributes:
-    return Attributes([b"a text"], attributes, kinds)
+def _attributes(attributes: list[_Written], kinds: list[_Written]) -> Attributes:
+    written = attributes + kinds
+    ends = [0, *itertools.accumulate(len(data) for _, data in written)]
+    entries = [(dialect, 1, at, end) for (dialect, _), at, end in zip(written, ends, ends[1:])]
+    data = b"".join(data for _, data in written)
+    return Attributes([b"a text"], data, entries[: len(attributes)], entries[len(attributes) :])
 
 
 def test_sizes_are_not_negative() -> None:
