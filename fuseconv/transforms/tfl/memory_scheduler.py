@@ -259,28 +259,32 @@ def _only_maker(flow: _Flow, number: int, inputs: frozenset[int]) -> int | None:
 class _Window:
     """Units that stand next to each other, to be put in another order. A set of them is a number, with a bit for each.
 
-    before: the units that each waits for. dies: of each, the tensors that nobody behind the window needs: who reads
-    them, and their bytes."""
+    before: the units that each waits for. steps: of each by its bit, its index, bytes (`first`, `rest` and `out`), the
+    tensors that nobody behind the window needs, as who reads them and their bytes, and the units that wait for it."""
 
     def __init__(self, flow: _Flow, units: Sequence[_Unit], order: Sequence[int], begin: int, end: int) -> None:
         self.numbers = order[begin:end]
         self.units = [units[number] for number in self.numbers]
         bits = {number: 1 << index for index, number in enumerate(self.numbers)}
         self.before = [sum(bits.get(other, 0) for other in unit.before) for unit in self.units]
-        self.after: list[list[int]] = [[] for _ in self.units]
+        after: list[list[int]] = [[] for _ in self.units]
         for index, unit in enumerate(self.units):
             for other in unit.before:
                 if other in bits:
-                    self.after[bits[other].bit_length() - 1].append(index)
+                    after[bits[other].bit_length() - 1].append(index)
         later = flow.kept.union(*(units[number].reads for number in order[end:]))
         readers: dict[int, int] = {}
         for index, unit in enumerate(self.units):
             for tensor in unit.reads:
                 readers[tensor] = readers.get(tensor, 0) | 1 << index
-        self.dies = [
+        dies = [
             [(readers[tensor], flow.sizes[tensor]) for tensor in unit.reads if tensor not in later]
             for unit in self.units
         ]
+        self.steps = {
+            1 << index: (index, unit.first, unit.rest, unit.out, dies[index], after[index])
+            for index, unit in enumerate(self.units)
+        }
         self.now = self._needed_before(flow, units, order[:begin], later | readers.keys())
 
     @staticmethod
@@ -314,25 +318,31 @@ class _Window:
     def _step(self, states: dict[int, tuple[int, int, int, int]], budget: int) -> dict[int, tuple[int, int, int, int]]:
         """Run one unit more, each that may run."""
         made: dict[int, tuple[int, int, int, int]] = {}
-        units, dies, before, after = self.units, self.dies, self.before, self.after
+        steps, before = self.steps, self.before
         for done, (now, ready, _, _) in states.items():
+            own: dict[int, tuple[int, int, int, int]] = {}
             rest = ready
             while rest:
                 bit = rest & -rest
                 rest ^= bit
-                index = bit.bit_length() - 1
-                unit, reached = units[index], done | bit
-                if reached in made or now + unit.first >= budget:
+                reached = done | bit
+                index, first, most, out, dies, after = steps[bit]
+                if reached in made or now + first >= budget:
                     continue
                 then = now
-                for readers, size in dies[index]:
+                for readers, size in dies:
                     if not readers & ~reached:
                         then -= size
-                if then + unit.rest >= budget:
+                if then + most >= budget:
                     continue
                 free = ready ^ bit
-                for other in after[index]:
+                for other in after:
                     if not before[other] & ~reached:
                         free |= 1 << other
-                made[reached] = then + unit.out, free, done, index
+                own[reached] = then + out, free, done, index
+                if then + out <= now:
+                    # As good as any: whatever comes next, it leaves no more than there was, and may free the rest.
+                    own = {reached: own[reached]}
+                    break
+            made |= own
         return made
