@@ -21,25 +21,26 @@ def rewrite_ops(graph: Graph, kinds: Collection[str], rewrite: Rewrite, revisit:
     if not has_kind(graph, kinds):
         return False
     changed = False
-    pending = graph.ops[::-1]
     out: list[Op] = []
-    graph.ops = out
     keep = out.append
-    while pending:
-        op = pending.pop()
+    ops, graph.ops = graph.ops, out
+    for op in ops:
         if op.kind not in kinds:
             keep(op)
             continue
-        count = len(out)
-        values = rewrite(op, out)
-        if values is None:
-            out.append(op)
-            continue
-        changed = True
-        replace_op(op, values)
-        if revisit:
-            pending += reversed(out[count:])
-            del out[count:]
+        pending = [op]
+        while pending:
+            op = pending.pop()
+            count = len(out)
+            values = rewrite(op, out) if op.kind in kinds else None
+            if values is None:
+                keep(op)
+                continue
+            changed = True
+            replace_op(op, values)
+            if revisit:
+                pending += reversed(out[count:])
+                del out[count:]
     return changed
 
 

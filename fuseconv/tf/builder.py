@@ -24,11 +24,15 @@ class TfBuilder:
         self.op = op
 
     def __getattr__(self, kind: str) -> Callable[..., Value]:
-        def build(*operands: Value | int | Sequence[int], dtype: DType | None = None, **attrs: Any) -> Value:
+        def build(
+            self: TfBuilder, *operands: Value | int | Sequence[int], dtype: DType | None = None, **attrs: Any
+        ) -> Value:
             values = [v if isinstance(v, Value) else self.ints(v) for v in operands]
             return self.add(kind, values, attrs, dtype or values[0].dtype)
 
-        return build
+        if kind.isidentifier() and kind[0].isupper():
+            setattr(TfBuilder, kind, build)  # a method that is there costs a tenth of one that is not
+        return build.__get__(self)
 
     def add(
         self,

@@ -165,17 +165,18 @@ class _Walk:
         made = self.run(op) if op.kind in RUNNERS and bodies(op, self.module) else None
         shapes = shape_functions.infer(op) if made is None else [each.shape for each in made]
         op.fits = shapes is not None and None not in shapes
-        for result, shape in zip(op.results, shapes or [None] * len(op.results)):
+        results = op.results
+        for result, shape in zip(results, shapes or [None] * len(results)):
             if self.only_infer:
                 result.shape = shape
             elif shape != result.shape:
                 result.shape = more_known(shape, result.shape)
         # The shapes tell first whether the elements are few enough to be computed.
-        if made is None and len(op.results) == 1 and op.result.dtype not in FOLLOWED:
-            op.result.content = None
+        if made is None and len(results) == 1 and results[0].dtype not in FOLLOWED:
+            results[0].content = None
             return
         contents = content(op) if made is None else [each.content for each in made]
-        for result, elements in zip(op.results, contents):
+        for result, elements in zip(results, contents):
             result.content = elements
 
     def run(self, op: Op) -> list[_Known]:
@@ -236,18 +237,19 @@ class _Walk:
 
     def fold(self, op: Op) -> bool:
         """Replace an op by constants if its results are empty or can be computed. Return whether it is gone."""
-        if op.fits and op.results and 0 in op.results[0].shape and is_repeatable(op):  # type: ignore[operator]
-            empty = empty_constants([(result.dtype, result.shape) for result in op.results])
+        results = op.results
+        if op.fits and results and 0 in results[0].shape and is_repeatable(op):  # type: ignore[operator]
+            empty = empty_constants([(result.dtype, result.shape) for result in results])
             if empty:
                 return self.replace(op, empty, "folded", "empty tensor", "it has no elements")
-        arrays = _contents(op) if op.results and op.result.content is not None else None
+        arrays = _contents(op) if results and results[0].content is not None else None
         if arrays is None and self.may_fold(op):
             arrays = self.compute(op)
         if arrays is None:
             return False
         if not _has_room(sum([array.nbytes for array in arrays])):
             return False
-        values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, op.results)]
+        values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, results)]
         return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
 
     def may_fold(self, op: Op) -> bool:
