@@ -166,18 +166,19 @@ class Op:
         sources: tuple[str, ...] = (),
     ) -> None:
         global _edits
+        _edits += 1
         self.kind, self.dialect, self.type = _parts(kind)
-        self.operands: list[Value | None] = []
+        self.operands: list[Value | None] = list(operands)
         self.attrs = attrs if attrs is not None else {}
         self.results: list[Value] = []
         self.name = name
         self.sources = sources
         self.rejection: Rejection | None = None
         self.fits = False
-        if operands:
-            self.set_operands(operands)
-        else:
-            _edits += 1
+        for value in self.operands:
+            if value is not None:
+                uses = value.uses
+                uses[self] = uses[self] + 1 if self in uses else 1
 
     def set_kind(self, kind: str) -> None:
         global _edits

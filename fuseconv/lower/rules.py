@@ -23,6 +23,8 @@ class Lowering(Builder):
     `tfl.source` is that op; `tfl.dtype` and `tfl.shape` are those of its first result.
     """
 
+    __slots__ = ("source",)
+
     def __init__(self, out: list[Op], op: Op, functions: dict[str, Graph] | None = None) -> None:
         super().__init__(out, op.name, op.sources, functions)
         self.source = op

@@ -19,6 +19,8 @@ class TfBuilder:
     An operand may be a Value, or a number or list of numbers, which becomes an int32 constant. The result has the
     type `dtype`, that of the first operand if this is not given, and no shape until it is inferred."""
 
+    __slots__ = ("op", "out")
+
     def __init__(self, out: list[Op], op: Op) -> None:
         self.out = out
         self.op = op

@@ -37,6 +37,8 @@ class Builder:
     ops on sizes: what is known of the elements of a shape is kept as their content.
     """
 
+    __slots__ = ("functions", "name", "out", "sources")
+
     def __init__(
         self,
         out: list[Op],

@@ -21,7 +21,7 @@ import numpy as np
 import fuseconv
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
-from fuseconv.ir.dims import Sym
+from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
 from fuseconv.ir.product import Product
 from fuseconv.ir.subgraphs import subgraphs
@@ -256,7 +256,7 @@ class _Model:
         if data is not None and data.dtype != dtype.numpy and types.of_array(data).numpy != dtype.numpy:
             raise FuseconvError(f"the constant {name} is an array of {data.dtype}, but declared as {dtype}")
         shape = value.shape or ()
-        static = [dim if isinstance(dim, int) else _placeholder(dim) for dim in shape]
+        static = [*shape] if Sym not in map(type, shape) else [_placeholder(dim) for dim in shape]
         if static and max(static) > LARGEST_SIZE:
             raise InputError(f"The tensor '{name}' has a size of {max(static)} or more; TFLite counts in 32 bits.")
         fields: dict[str, Any] = {
@@ -344,8 +344,10 @@ def _option(table: str, name: str, value: Any) -> Any:
     return value
 
 
-def _placeholder(dim: Sym) -> int:
-    """Return the size written for an unknown dimension: its value if all unknowns are 1, at least 1."""
+def _placeholder(dim: Dim) -> int:
+    """Return the size written for a dimension: of an unknown one its value if all unknowns are 1, at least 1."""
+    if isinstance(dim, int):
+        return dim
     size = dim.substitute({}, 1)
     assert isinstance(size, int)
     return max(size, 1)

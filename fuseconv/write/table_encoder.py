@@ -132,8 +132,10 @@ class Encoder:
 
     def _table(self, table: Table, layout: _Layout, vtable: int) -> int:
         fields = table.fields
-        position = self._pad(layout.align)
-        self.data += layout.pack.pack(position - vtable, *map(fields.__getitem__, layout.scalars))
+        data = self.data
+        data += bytes(-len(data) % layout.align)
+        position = len(data)
+        data += layout.pack.pack(position - vtable, *map(fields.__getitem__, layout.scalars))
         for name, offset in layout.children:
             self._write(position + offset, fields[name])
         return position

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -239,12 +239,15 @@ class Attributes:
     def _builtin_attribute(self, cursor: Cursor) -> Any:
         """Return a list, dict, text or location of MLIR's own dialect."""
         code = cursor.varint()
+        if code == 2:
+            return self.string(cursor.varint()).decode("utf-8", "backslashreplace")
+        if code == 14:
+            name, _ = self.attribute(cursor.varint()), cursor.varint()
+            return Location(f"{name}")
         if code == 0:
             return [self.attribute(index) for index in cursor.varints()]
         if code == 1:
             return {self._key(cursor): self.attribute(cursor.varint()) for _ in range(cursor.count())}
-        if code == 2:
-            return self.string(cursor.varint()).decode("utf-8", "backslashreplace")
         if code == 4:
             return self.attribute(cursor.varint())
         if code in _BUILTIN_NAMES:
@@ -264,9 +267,6 @@ class Attributes:
             cursor.at = cursor.end
             found = [place for place in map(self.attribute, indices) if isinstance(place, Location) and place.name]
             return found[0] if found else Location("")
-        if code == 14:
-            name, _ = self.attribute(cursor.varint()), cursor.varint()
-            return Location(f"{name}")
         if code == 15:
             return Location("")
         raise UnreadError(f"it has an attribute of number {code} of MLIR's own, which this version does not know")

@@ -94,10 +94,12 @@ class Scope(TfBuilder):
 
     def note_narrow(self, operands: Sequence[Value], made: Sequence[Value]) -> None:
         """Note that values are made of nothing but constants and what is broadcast."""
-        if all(value.is_const or value in self.narrow for value in operands):
-            self.narrow.update(made)
-            if not self.repeated.isdisjoint(operands):
-                self.repeated.update(made)
+        for value in operands:
+            if value.data is None and value not in self.narrow:
+                return
+        self.narrow.update(made)
+        if not self.repeated.isdisjoint(operands):
+            self.repeated.update(made)
 
     def bare(self, op: Operation, operands: list[Value]) -> list[Value]:
         """Return what an op that broadcasts by itself may read: what operands are broadcasts of, if another one has the

@@ -81,7 +81,7 @@ def _bare(op: Op, out: list[Op]) -> bool:
     """Let an op read what its operands are broadcast of; append the broadcast of its result if it then needs one."""
     shape = op.result.shape
     sources = [_source(value) for value in op.operands]
-    if shape is None or all(value is source for value, source in zip(op.operands, sources)):
+    if shape is None or sources == op.operands:
         return False
     made = _joined([None if source is None else source.shape for source in sources], shape)
     broadcasts = [value.op for value in op.operands if value is not None and value.op is not None]
@@ -107,7 +107,7 @@ def _source(value: Value | None) -> Value | None:
         if source is None:
             break
         value = source
-    return _shrunk(value) if value is not None and value.is_const else value
+    return _shrunk(value) if value is not None and value.data is not None else value
 
 
 def _spread_scalar(op: Op) -> Value | None:

@@ -55,9 +55,9 @@ class _Sinking:
     def rewrite(self, op: Op, out: list[Op]) -> list[Value] | None:
         """Rewrite an op on values with cores: f(ExpandDims(x)) -> ExpandDims(f(x)). A reshape that adds dimensions of
         size 1 stays, and its result has a core from then on."""
-        shape = op.result.shape
         if op.kind not in RESHAPES and self.cores.keys().isdisjoint(op.operands):
             return None
+        shape = op.result.shape
         core = _RULES[op.kind](self, op, TfBuilder(out, op)) if shape is not None else None
         if core is None:
             return None

@@ -10,7 +10,6 @@ import pytest
 from fuseconv.load.stablehlo.attributes import Attributes, Other, OtherType, UnreadError, _booleans
 from fuseconv.load.stablehlo.cursor import DamagedError
 
-
 _Written = tuple[str, bytes]
 
 
