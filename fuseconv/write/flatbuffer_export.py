@@ -256,7 +256,8 @@ class _Model:
         if data is not None and data.dtype != dtype.numpy and types.of_array(data).numpy != dtype.numpy:
             raise FuseconvError(f"the constant {name} is an array of {data.dtype}, but declared as {dtype}")
         shape = value.shape or ()
-        static: list[int] = [*shape] if Sym not in map(type, shape) else [*map(_placeholder, shape)]  # type: ignore[list-item]
+        known = Sym not in map(type, shape)
+        static: list[int] = [*shape] if known else [*map(_placeholder, shape)]  # type: ignore[list-item]
         if static and max(static) > LARGEST_SIZE:
             raise InputError(f"The tensor '{name}' has a size of {max(static)} or more; TFLite counts in 32 bits.")
         fields: dict[str, Any] = {
