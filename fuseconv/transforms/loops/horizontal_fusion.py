@@ -3,7 +3,8 @@
     i = tanh(x @ a);  f = tanh(x @ b)  ->  i, f = split(tanh(x @ [a, b]))
 
 RNN cells multiply one state with the weights of each gate, or slice what they multiply for each gate. What is adjacent
-and the same for several gates is done for all of them at once. Slices are of the last dimension.
+and the same for several gates is done for all of them at once, if that takes fewer ops. Slices are of the last
+dimension.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ class _Fuser:
         return all(other.type == op.type for other, _ in self.constants.others(weights, op))
 
     def fuse_elementwise(self) -> bool:
-        """Fuse one group of adjacent slices: f(x[:n]), f(x[n:]) -> f(x); return False if there is none."""
+        """Fuse one group of adjacent slices: f(x[:n]), f(x[n:]) -> f(x); return False if there is none that saves ops.
+        """
+        parts = self.parts()
         groups: dict[tuple, list[tuple[int, Op]]] = {}
         for op in self.graph.ops:
             found = self.fusion_key(op)
@@ -98,7 +101,7 @@ class _Fuser:
         for group in groups.values():
             group.sort(key=lambda each: each[0])
             for run in _contiguous_runs(group):
-                if len(run) > 1:
+                if len(run) > 1 and _saves(run, parts):
                     self.join(run, [self.fused_operand(run, i) for i in range(len(run[0].operands))])
                     return True
         return False
@@ -203,18 +206,10 @@ class _Fuser:
     def slices_to_split(self) -> None:
         """Replace equal slices that cover a tensor: x[:n], x[n:] -> split(x, 2). XNNPACK takes that, and no slices that
         differ."""
-        parts: dict[Value, dict[Value, _Slice]] = {}
-        for op in self.graph.ops:
-            for result in op.results:
-                part = part_of(result) if op.kind in TAKES else None
-                if part is not None:
-                    parts.setdefault(part.whole, {})[result] = part
-        for whole, taken in parts.items():
-            spans = sorted({(part.begin, part.size) for part in taken.values()})
+        for whole, taken in self.parts().items():
+            spans = _spans(taken)
             makers = {result.op for result in taken if result.op is not None}
-            ends = [0, *(begin + size for begin, size in spans)]
-            covered = [begin for begin, _ in spans] == ends[:-1] and ends[-1] == whole.shape[-1]  # type: ignore[index]
-            if len(makers) < 2 or not covered or len({size for _, size in spans}) > 1:
+            if len(makers) < 2 or not _are_equal_parts(spans, whole):
                 continue
             first = min(makers, key=self.graph.ops.index)
             split = Op("tf.Split", [TfBuilder([], first).ints(-1), whole], {}, first.name, first.sources)
@@ -225,6 +220,56 @@ class _Fuser:
                         replace_uses(result, made)
             self.graph.ops.insert(self.graph.ops.index(first), split)
         self.erase_unread()
+
+    def parts(self) -> dict[Value, dict[Value, _Slice]]:
+        """Return the slices that are taken of the last dimension of each tensor, by the values that they are."""
+        parts: dict[Value, dict[Value, _Slice]] = {}
+        for op in self.graph.ops:
+            for result in op.results if op.kind in TAKES else ():
+                part = part_of(result)
+                if part is not None:
+                    parts.setdefault(part.whole, {})[result] = part
+        return parts
+
+
+def _spans(taken: dict[Value, _Slice]) -> list[tuple[int, int]]:
+    """Return where slices of a tensor begin, and their sizes."""
+    return sorted({(part.begin, part.size) for part in taken.values()})
+
+
+def _are_equal_parts(spans: list[tuple[int, int]], whole: Value) -> bool:
+    """Return whether slices are what a Split makes of the whole."""
+    size = spans[0][1]
+    return size > 0 and spans == [(begin, size) for begin in range(0, whole.shape[-1], size)]  # type: ignore[index,arg-type]
+
+
+def _saves(run: list[Op], parts: dict[Value, dict[Value, _Slice]]) -> bool:
+    """Return whether there are fewer ops once adjacent ones are one, and so what is computed of them in turn.
+
+    Their result has to be split, and what they read to be sliced where a Split made equal parts, unless they read all
+    of it: gates of a cell of which only some have the same function are as well computed one by one."""
+    more = 1
+    for value in run[0].operands:
+        part = part_of(value) if value is not None else None
+        if part is not None:
+            spans = _spans(parts[part.whole])
+            before = 1 if _are_equal_parts(spans, part.whole) else len(spans)
+            more += (len(spans) - len(run) + 1 if len(spans) > len(run) else 0) - before
+    return (len(run) - 1) * _chain_length(run) > more
+
+
+def _chain_length(run: list[Op]) -> int:
+    """Return how many ops follow one another that are the same for all of a run, this one among them."""
+    length = 0
+    while len({(op.kind, len(op.operands)) for op in run}) == 1 and run[0].type in _ELEMENTWISE:
+        length += 1
+        readers = [list(op.result.uses) for op in run]
+        if any(len(each) != 1 for each in readers):
+            break
+        run = [each[0] for each in readers]
+        if len(set(run)) < len(run):
+            break
+    return length
 
 
 def _is_per_channel(value: Value, size: Dim) -> bool:

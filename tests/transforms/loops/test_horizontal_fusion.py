@@ -36,22 +36,36 @@ SPLITS = """%3 "a": float32[n,2]; %4 "b": float32[n,2]; %5 "c": float32[n,2] = t
     %6 "d": float32[n,2]; %7 "e": float32[n,2]; %8 "f": float32[n,2] = tf.Split(%2, %1) {}"""
 
 
-def test_gates_of_one_kind() -> None:
-    module = joined(
+def _gates(*functions: str) -> list[str]:
+    """Return the kinds of a cell with two gates that are functions of sums, and a third sum."""
+    lines, values = [], {"z": "%9", "r": "%10"}
+    for place, kind in enumerate(functions):
+        for gate in values:
+            number = 20 + 2 * place + (gate == "r")
+            lines.append(f'%{number} "{gate}{place}": float32[n,2] = tf.{kind}({values[gate]}) {{}}')
+            values[gate] = f"%{number}"
+    return kinds(joined(
         SPLITS,
-        """%9 "z0": float32[n,2] = tf.AddV2(%3, %6) {}
-        %10 "r0": float32[n,2] = tf.AddV2(%4, %7) {}
-        %11 "z": float32[n,2] = tf.Sigmoid(%9) {}
-        %12 "r": float32[n,2] = tf.Sigmoid(%10) {}
-        %13 "g": float32[n,2] = tf.Mul(%12, %8) {}
-        %14 "n": float32[n,2] = tf.AddV2(%13, %5) {}
-        %15 "h": float32[n,2] = tf.Mul(%11, %14) {}
+        """%9 "z": float32[n,2] = tf.AddV2(%3, %6) {}
+        %10 "r": float32[n,2] = tf.AddV2(%4, %7) {}""",
+        *lines,
+        f"""%13 "g": float32[n,2] = tf.Mul({values["r"]}, %8) {{}}
+        %14 "n": float32[n,2] = tf.AddV2(%13, %5) {{}}
+        %15 "h": float32[n,2] = tf.Mul({values["z"]}, %14) {{}}
         return %15""",
-    )
-    made = kinds(module)
+    ))  # fmt: skip
+
+
+def test_gates_of_one_long_function() -> None:
+    made = _gates("Neg", "Sigmoid", "Tanh")
     assert made.count("Sigmoid") == 1 and made.count("AddV2") == 2 and made.count("Mul") == 2
     # x and y fall into a pair of gates and a third one; the gates into equal parts.
-    assert made.count("StridedSlice") == 4 and made.count("Split") == 1
+    assert made.count("StridedSlice") == 4 and made.count("Split") == 1 and len(made) == 12
+
+
+def test_gates_stay_where_slices_cost_what_they_save() -> None:
+    made = _gates("Sigmoid")
+    assert made.count("Sigmoid") == 2 and made.count("Split") == 2 and len(made) == 9
 
 
 def test_parts_in_another_order_stay() -> None:
