@@ -39,6 +39,8 @@ def refusal(op: Op) -> str:
     constants = [operands[index] for index in (*_WEIGHTS, *_PEEPHOLES, *_BIASES, _PROJECTION)]
     if any(value is not None and (value.data is None or not np.isfinite(value.data).all()) for value in constants):
         return "its weights are computed, or not finite"
+    if any(value is not None and value.dtype is not types.FLOAT32 for value in constants):
+        return "its weights are quantized already"
     if op.attrs.get("fused_activation_function", "NONE") != "TANH":
         return "the integer kernel has no activation but tanh"
     if op.attrs.get("diagonal_recurrent_tensors") or any(operands[index] is not None for index in (17, *_NORMS)):

@@ -106,6 +106,7 @@ main {{
     (_text(state="tfl.ADD(%x, float32[] 0.0)"), "written by an op of floats"),
     (_text().replace("return %y", "return %y, %c"), "other ops read its state"),
     (_text().replace("float32[1,1] [2.0]", "%x"), "its weights are computed"),
+    (_text().replace("float32[1,1] [2.0]", "int8[1,1]<0.5> [4]"), "its weights are quantized already"),
     (_text(peephole="float32[1] [1.0]").replace("[0.5], _", "[0.5], float32[1,1] [1.0]"), "computes peepholes wrong"),
 ])  # fmt: skip
 def test_what_stays_float(text: str, why: str) -> None:
