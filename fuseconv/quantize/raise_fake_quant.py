@@ -6,7 +6,8 @@ grid. So all forms are found: those of `quantize_and_dequantize`, of narrow rang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,8 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.fake_quant import KIND, Steps, steps_of
+from fuseconv.quantize.scaled_roundings import scale_maker, scale_readers, shift_maker, shifts
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.linear import linear
 
 _CLAMPS: dict[str, tuple[float | None, float | None]] = {
     "NONE": (None, None), "RELU": (0, None), "RELU6": (0, 6), "RELU_0_TO_1": (0, 1), "RELU_N1_TO_1": (-1, 1),
@@ -46,10 +47,12 @@ def raise_fake_quant(module: Module) -> None:
 
     x must be cut to what 256 steps hold, here [-64, 63.5]. Of fewer steps MINIMUM cuts off the others, behind a
     FAKE_QUANT of fewer bits, too. What files of TFLiteConverter hold is taken likewise: DEQUANTIZE(QUANTIZE(x)) ->
-    FAKE_QUANT(x), and weights that DEQUANTIZE expands as floats."""
+    FAKE_QUANT(x), and weights that DEQUANTIZE expands as floats. What steps are scaled by goes into weights and factors
+    before or behind, so does half a step by which FLOOR is apart: FLOOR(CONV_2D(x, w, b)) -> FAKE_QUANT(CONV_2D(x, w,
+    b - 0.5))."""
     for graph in module.graphs():
         expanded = _expand_weights(graph)
-        ends = dict(_ends(graph))
+        ends = _settled_ends(graph)
         if ends:
             _replace(graph, ends)
         if ends or expanded:
@@ -58,26 +61,49 @@ def raise_fake_quant(module: Module) -> None:
 
 @dataclass(frozen=True)
 class Rounding:
-    """A tensor is the root, rounded to steps, times the gain."""
+    """A tensor is the root less the offset, rounded to steps, times the gain. ops: of what it is made so."""
 
     root: Value
     steps: Steps
     gain: float = 1.0
+    offset: float = 0.0
+    ops: frozenset[Op] = frozenset()
 
 
-def _ends(graph: Graph) -> Iterator[tuple[Op, Rounding]]:
-    """Yield the last op of each rounding, with the rounding."""
+def _settled_ends(graph: Graph) -> dict[Op, Rounding]:
+    """Return the last op of each rounding, with the rounding. None begins or ends within another one.
+
+    Constants take in what one is scaled and shifted by before the next one is looked for, which may read them."""
+    found: dict[Op, Rounding] = {}
+    inside: set[Op] = set()
     for op in graph.ops:
-        if op.kind in _ROUNDS and op.result.dtype is types.FLOAT32:
-            yield from _roundings(op)
+        if op.kind in _ROUNDS and op.result.dtype is types.FLOAT32 and op not in inside:
+            ends = _rounding(op, inside - found.keys(), found.keys())
+            if ends is not None:
+                end, rounding = ends
+                found[end] = _settled(end.result, rounding)
+                inside |= rounding.ops
         elif op.kind == KIND and op.attrs.get("num_bits", 0) < 8:
             steps, value = steps_of(op), op.operands[0]
             if steps is not None and value is not None:
-                yield op, Rounding(value, steps)
+                found[op] = Rounding(value, steps)
         elif op.kind == "tfl.DEQUANTIZE":
             pair = _pair(op)
             if pair is not None:
-                yield op, pair
+                found[op] = pair
+    return found
+
+
+def _settled(result: Value, rounding: Rounding) -> Rounding:
+    """Return a rounding less the offset, and without the gain where constants before or behind it can take it in."""
+    root, steps, gain = rounding.root, rounding.steps, rounding.gain
+    if rounding.offset:
+        shift_maker(root, rounding.offset)
+    if gain == 1 or scale_readers(result, gain):
+        return Rounding(root, steps)
+    if scale_maker(root, gain, rounding.ops):
+        return Rounding(root, Steps(steps.least * gain, steps.step * gain, steps.count))
+    return Rounding(root, steps, gain)
 
 
 def _pair(op: Op) -> Rounding | None:
@@ -122,25 +148,39 @@ def _expanded(stored: Value) -> np.ndarray | None:
     return ((array - zero) * scale).astype(np.float32)
 
 
-def _roundings(op: Op) -> Iterator[tuple[Op, Rounding]]:
-    """Yield the largest rounding that a ROUND or FLOOR is a part of, if it is of one."""
-    roots = list(_before(op))[::-1]
-    for end in list(_behind(op))[::-1]:
+def _rounding(op: Op, inside: AbstractSet[Op], ends: AbstractSet[Op]) -> tuple[Op, Rounding] | None:
+    """Return the largest rounding that a ROUND or FLOOR is a part of, with its last op; None if it is of none. If
+    another ROUND follows, what cuts off more may be a part of that one. inside, ends: ops of others."""
+    roots = list(_before(op, inside, ends))[::-1]
+    behind = list(_behind(op))
+    following = next((at for at, each in enumerate(behind) if at and each.kind in _ROUNDS), None)
+    if following is None:
+        return next(_roundings(roots, behind[::-1]), None)
+    found = None
+    for end in behind[:following]:
+        if found is not None and end.type in ("MAXIMUM", "MINIMUM", *_CLAMPS):
+            break
+        found = next(_roundings(roots, (end,)), found)
+    return found
+
+
+def _roundings(roots: Iterable[Value], ends: Iterable[Op]) -> Iterator[tuple[Op, Rounding]]:
+    """Yield each rounding of a root that ends with one of the ops."""
+    for end in ends:
         for root in roots:
             found = _rounded(root, end) if root.shape == end.result.shape else None
             if found is not None:
                 yield end, found
-                return
 
 
-def _before(op: Op) -> Iterator[Value]:
-    """Yield what an op is made from: tensors of floats along one line, the last one first."""
+def _before(op: Op, inside: AbstractSet[Op], ends: AbstractSet[Op]) -> Iterator[Value]:
+    """Yield what an op is made from: tensors of floats along one line, the last one first, back to another rounding."""
     for _ in range(_BEFORE):
         value = next((each for each in op.operands if each is not None and not each.is_const), None)
-        if value is None or value.dtype is not types.FLOAT32:
+        if value is None or value.dtype is not types.FLOAT32 or value.op in inside:
             return
         yield value
-        if value.op is None or value.op.type not in _KNOWN:
+        if value.op is None or value.op.type not in _KNOWN or value.op in ends:
             return
         op = value.op
 
@@ -178,13 +218,30 @@ def _rounded(root: Value, end: Op) -> Rounding | None:
         return None
     step = span / (count - 1)
     gain = step / ((last - first) / (count - 2))
+    offset = first - (least + 0.5 * step) / gain  # half of the first step ends there
     offsets = (made - least) / step
     on_grid = np.abs(offsets - np.rint(offsets)).max() < _SLACK and abs(least / step - round(least / step)) < _SLACK
-    nearest = np.abs(made - np.clip(gain * numbers, least, largest)).max() <= (0.5 + _SLACK) * step
+    nearest = np.abs(made - np.clip(gain * (numbers - offset), least, largest)).max() <= (0.5 + _SLACK) * step
     if not (on_grid and nearest):
         return None
     gain = 1.0 if abs(gain - 1) * count < _SLACK else gain
-    return Rounding(root, Steps(round(least / step) * step / gain, step / gain, count), gain)
+    offset = 0.0 if abs(offset * gain) < _SLACK * step else offset
+    ops = frozenset(_ops_between(root, end))
+    # FLOOR is half a step apart, less where it was added; a whole one or more is another zero point.
+    if offset and (abs(offset * gain) > (0.5 + _SLACK) * step or not shifts(root, ops)):
+        return None
+    return Rounding(root, Steps(round(least / step) * step / gain, step / gain, count), gain, offset, ops)
+
+
+def _ops_between(root: Value, end: Op) -> Iterator[Op]:
+    """Yield the ops that make the result of the last one from the root."""
+    seen, todo = {end}, [end]
+    while todo:
+        op = todo.pop()
+        yield op
+        makers = {value.op for value in op.operands if value is not None and value is not root and value.op is not None}
+        todo += makers - seen
+        seen |= makers
 
 
 def _crossings(compute: Callable[[np.ndarray], np.ndarray], bounds: np.ndarray) -> np.ndarray:
@@ -228,9 +285,8 @@ def _replace(graph: Graph, ends: dict[Op, Rounding]) -> None:
         out.append(op)
         if op in ends:
             root = ends[op].root
-            scaled = _scale_readers(op.result, ends[op].gain)
             tfl = Builder(out, op.name, op.sources)
-            made = replaced[op.result] = _built(tfl, replaced.get(root, root), ends[op], scaled)
+            made = replaced[op.result] = _built(tfl, replaced.get(root, root), ends[op])
             replace_uses(op.result, made)
     graph.ops = out
 
@@ -244,23 +300,11 @@ def _remove_dead(graph: Graph) -> None:
     graph.ops = [op for op in graph.ops if op not in dead]
 
 
-def _scale_readers(value: Value, gain: float) -> bool:
-    """Let the weights of those that read a value take the gain in; return False if others read it."""
-    readers = [linear(reader) for reader in value.uses]
-    if gain == 1 or any(reader is None or reader.data is not value for reader in readers):
-        return gain == 1
-    for reader in readers:
-        assert reader is not None
-        weights = constant(reader.array * np.float32(gain), types.FLOAT32, reader.weights.name)
-        reader.op.set_operand(reader.layout.weights, weights)
-    return True
-
-
-def _built(tfl: Builder, root: Value, rounding: Rounding, scaled: bool) -> Value:
-    """Return the root rounded, and times the gain if its readers are not scaled by it."""
+def _built(tfl: Builder, root: Value, rounding: Rounding) -> Value:
+    """Return the root rounded, and times the gain."""
     steps = rounding.steps
     least, largest = (float(np.float32(end)) for end in (steps.least, steps.least + 255 * steps.step))
     made: Value = tfl.fake_quant(root, min=least, max=largest, num_bits=8)
     if steps.count < 256:
         made = tfl.minimum(made, np.float32(steps.largest))
-    return made if scaled else tfl.mul(made, np.float32(rounding.gain))
+    return made if rounding.gain == 1 else tfl.mul(made, np.float32(rounding.gain))

@@ -172,3 +172,24 @@ def test_fewer_steps_than_integers_have() -> None:
 
     ops = ["QUANTIZE", "MINIMUM", "FULLY_CONNECTED", "MINIMUM", "RESHAPE", "DEQUANTIZE"]
     _check(dense, (None, 16), 23 / 31 / 11, ops)
+
+
+def test_rounding_whose_factors_were_moved_away() -> None:
+    """Weights take in what numbers are divided by; what they are multiplied by stands behind the mean."""
+
+    def uniform(x: Any, scale: float) -> Any:
+        stored = tf.raw_ops.UniformQuantize(
+            input=x, scales=scale, zero_points=-5, Tout=tf.qint8, quantization_min_val=-128, quantization_max_val=127)
+        return tf.raw_ops.UniformDequantize(
+            input=stored, scales=scale, zero_points=-5, Tout=tf.float32, quantization_min_val=-128,
+            quantization_max_val=127)  # fmt: skip
+
+    weights, bias = _weights(3, 3, 3, 6), _bias(6)
+
+    def network(x: Any) -> Any:
+        y = uniform(tf.nn.conv2d(uniform(x, 1 / 32), weights, 1, "SAME") + bias, 1 / 5)
+        y = _quantization.quantize_and_dequantize_v2(tf.nn.relu(y), -20.0, 20.0, range_given=True)
+        return uniform(tf.reduce_mean(y, [1, 2]), 1 / 20)
+
+    ops = ["QUANTIZE", "CONV_2D", "ADD", "MINIMUM", "MEAN", "DEQUANTIZE"]
+    _check(network, (None, 8, 6, 3), 1 / 20 / 1.5, ops)

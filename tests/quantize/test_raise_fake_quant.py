@@ -92,6 +92,18 @@ def test_weights_take_in_what_steps_are_scaled_by() -> None:
     """, f"%z: float32[n] = {_ALL}", "%y: float32[m,1] = tfl.FULLY_CONNECTED(%z, float32[1,2] [6, 8])")
 
 
+def test_another_rounding_keeps_what_cuts_it_off() -> None:
+    _check(f"""
+      {_FORMS["cut, then rounded"].replace("%y", "%q")}
+      %e: float32[n] = tfl.MINIMUM(%q, float32[] 31.75)
+      %f: float32[n] = tfl.MAXIMUM(%e, float32[] -32)
+      %g: float32[n] = tfl.MUL(%f, float32[] 4)
+      %h: float32[n] = tfl.ROUND(%g)
+      %y: float32[n] = tfl.MUL(%h, float32[] 0.25)
+    """, f"%q: float32[n] = {_ALL}",
+        "%y: float32[n] = tfl.FAKE_QUANT(%q) {'min': -32.0, 'max': 31.75, 'num_bits': 8}")
+
+
 @pytest.mark.parametrize(("stored", "least"), [("int8[n]<0.5:0>", -64.0), ("uint8[n]<0.5:128>", -64.0),
                                               ("int8[n]<0.5:-128>", 0.0)])  # fmt: skip
 def test_pairs_of_a_file(stored: str, least: float) -> None:
