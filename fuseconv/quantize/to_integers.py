@@ -29,19 +29,22 @@ if TYPE_CHECKING:
 KERNELS = {"int8": INT8, "int16x8": INT16}
 # A product of more weights takes too long to be computed twice.
 _MOST_WEIGHTS_TWICE = 1 << 16
+# Of the variance of a norm: as many ops make its root at most.
+_TO_ROOT = 5
 
 
 @module_pass("to-integer-forms", requires=(TFL_ONLY,))
 def to_integer_forms(module: Module, quantize: str) -> None:
     """Replace ops that have no integer kernel by ones that have: SQUARE(x) -> MUL(x, x), NEG(x) -> SUB(0, x).
 
-    For int16, also SQUARED_DIFFERENCE(x, y) -> MUL(d, d) with d = SUB(x, y). For int8, RELU(y) -> FULLY_CONNECTED(x, w,
-    b, RELU) where others read y = FULLY_CONNECTED(x, w, b): half of the range has steps half as large."""
+    Also SQUARED_DIFFERENCE(x, y) -> MUL(d, d) with d = SUB(x, y): int16 has no kernel, int8 none that is fast. There d
+    is rounded once more, which the variance of a norm bears. For int8, RELU(y) -> FULLY_CONNECTED(x, w, b, RELU) where
+    others read y = FULLY_CONNECTED(x, w, b): half of the range has steps half as large."""
     for graph in module.graphs():
         if quantize == "int8":
             _compute_activated(graph)
-        if "SQUARED_DIFFERENCE" not in KERNELS[quantize].own_scale:
-            rewrite_ops(graph, ("tfl.SQUARED_DIFFERENCE",), _square_of_difference)
+        has_kernel = "SQUARED_DIFFERENCE" in KERNELS[quantize].own_scale
+        rewrite_ops(graph, ("tfl.SQUARED_DIFFERENCE",), _squares_of_norm if has_kernel else _square_of_difference)
         for op in graph.ops:
             if op.kind == "tfl.SQUARE" and op.result.dtype is types.FLOAT32:
                 op.set_kind("tfl.MUL")
@@ -62,6 +65,25 @@ def _compute_activated(graph: Graph) -> None:
             op.attrs = {**found.op.attrs, "fused_activation_function": op.type}
             op.set_kind(found.op.kind)
             op.set_operands(found.op.operands)
+
+
+def _squares_of_norm(op: Op, out: list[Op]) -> list[Value] | None:
+    return _square_of_difference(op, out) if _is_of_norm(op) else None
+
+
+def _is_of_norm(op: Op) -> bool:
+    """Return whether squares are summed up for a root alone, as those of a norm's variance."""
+    value, sums = op.result, False
+    for _ in range(_TO_ROOT):
+        if len(value.uses) != 1:
+            return False
+        (reader,) = value.uses
+        if reader.kind in ("tfl.RSQRT", "tfl.SQRT"):
+            return sums
+        if reader.type not in ("MEAN", "SUM", "ADD", "MUL", "MAXIMUM", "RESHAPE"):
+            return False
+        value, sums = reader.result, sums or reader.type in ("MEAN", "SUM")
+    return False
 
 
 def _square_of_difference(op: Op, out: list[Op]) -> list[Value] | None:

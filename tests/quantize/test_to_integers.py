@@ -192,3 +192,24 @@ def test_forms_of_int16() -> None:
       return %z
     }
     """, quantize="int16x8")
+
+
+_VARIANCE = """
+    main {
+      input %x: float32[n,4]
+      input %m: float32[n,1]
+      REPLACED
+      %v: float32[n] = tfl.MEAN(%z, int32[1] [1])
+      %e: float32[n] = tfl.ADD(%v, float32[] 0.001)
+      %y: float32[n] = tfl.RSQRT(%e)
+      return %y
+    }
+"""
+
+
+def test_squares_of_a_norm_are_computed_by_fast_kernels() -> None:
+    text = _VARIANCE.replace("REPLACED", "%z: float32[n,4] = tfl.SQUARED_DIFFERENCE(%x, %m)")
+    products = "%d: float32[n,4] = tfl.SUB(%x, %m)\n      %z: float32[n,4] = tfl.MUL(%d, %d)"
+    check_pass("to-integer-forms", text, _VARIANCE.replace("REPLACED", products), quantize="int8")
+    for other in (text.replace("RSQRT(%e)", "EXP(%e)"), text.replace("return %y", "return %y, %v")):
+        check_pass("to-integer-forms", other, quantize="int8")

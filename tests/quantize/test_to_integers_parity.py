@@ -55,6 +55,14 @@ def test_attention_over_tokens() -> None:
     assert not _floats(converted) and "QUANTIZE" not in converted.ops
 
 
+def test_normalization_of_groups() -> None:
+    x = keras.Input((9, 7, 3))
+    y = layers.ReLU()(layers.GroupNormalization(1)(layers.Conv2D(8, 3)(x)))
+    y = layers.GroupNormalization(-1)(layers.Conv2D(8, 3, padding="same")(y))
+    converted = _check(keras.Model(x, layers.Conv2D(2, 3)(y)), atol=0.15)
+    assert "SQUARED_DIFFERENCE" not in converted.ops
+
+
 def test_normalization_behind_a_concatenation() -> None:
     x = keras.Input((12, 12, 3))
     y = layers.Conv2D(24, 3, padding="same")(x)
