@@ -59,7 +59,7 @@ LEFT = {
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING transforms/tfl/canonicalize_tfl.py:_COMPARED_AND_SELECTED
         transforms/tfl/canonicalize_tfl.py:_BROADCASTS_SLOWLY transforms/tfl/return_constants.py:_COPIES
-        transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
+        transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/once.py:_KINDS tfl/integer.py:_SAME tfl/integer.py:_JOINED
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
         quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:EXPANDS
         tfl/kernel_limits.py:WANT_ELEMENTS tfl/kernel_limits.py:_READ_THEIR_TYPE

@@ -24,6 +24,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.once import computed_on_every_invoke
 
 OPERANDS = "x h0 c0 kernel recurrent bias mask? lengths?"
 RESULTS = "last sequence h c runtime?"
@@ -171,8 +172,7 @@ def variable_state(tfl: Builder, initial: Value) -> Value:
         (state,) = tfl.typed_op("FILL", [sizes, zero], [written], {})
     else:
         if initial.is_const:
-            (zero,) = tfl.typed_op("FILL", [tfl.ints([1]), tfl.const(0, initial.dtype)], [(initial.dtype, (1,))], {})
-            initial = tfl.add(initial, zero)
+            initial = computed_on_every_invoke(tfl, initial)
         once = tfl.ints([1, 1])
         times = once if initial.is_static else tfl.minimum(tfl.shape(initial), once)
         (state,) = tfl.typed_op("TILE", [initial, times], [written], {})
@@ -191,8 +191,9 @@ def zero_state(tfl: Builder, x: Value, units: int) -> Value:
 
 
 def is_zero(value: Value) -> bool:
-    """Return True for a constant that is zero throughout, and for a FILL with zeros."""
-    filled = value.op.operands[1] if value.op is not None and value.op.kind == "tf.Fill" else value
+    """Return True for a constant that is zero throughout, and for what is filled with zeros."""
+    at = None if value.op is None else {"tf.Fill": 1, "tf.BroadcastTo": 0}.get(value.op.kind)
+    filled = value if at is None else value.op.operands[at]  # type: ignore[union-attr]
     return filled is not None and filled.data is not None and not np.any(filled.data)
 
 
@@ -200,9 +201,9 @@ def _zeros(tfl: Builder, initial: Value) -> list[Any] | None:
     """Return the operands of the FILL that makes `initial`, if it is zero throughout."""
     if not is_zero(initial):
         return None
-    if initial.op is not None:
-        return initial.op.operands
-    return [tfl.ints(initial.shape or ()), tfl.const(0, initial.dtype)]
+    if initial.op is None:
+        return [tfl.ints(initial.shape or ()), tfl.const(0, initial.dtype)]
+    return [initial.op.operands[0 if initial.op.kind == "tf.Fill" else 1], tfl.const(0, initial.dtype)]
 
 
 def last_step(tfl: Builder, sequence: Value, time_axis: int, backwards: bool = False) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 import tensorflow as tf
 import tf_keras
 
@@ -82,6 +83,18 @@ def test_an_initial_state_that_is_constant() -> None:
     layer = _layer()
     state = [tf.random.stateless_normal((2, 5), (seed, 7)) for seed in (1, 2)]
     converted = check(lambda x: layer(x, initial_state=state), tf.TensorSpec([2, 7, 3]))
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.0])
+def test_an_initial_state_that_is_repeated_for_each_example(factor: float) -> None:
+    layer, learned = _layer(), factor * tf.random.stateless_normal((1, 5), (1, 7))
+
+    def run(x: tf.Tensor) -> tf.Tensor:
+        batch = tf.shape(x)[0]
+        return layer(x, initial_state=[tf.tile(learned, [batch, 1]), tf.broadcast_to(learned[0], [batch, 5])])
+
+    converted = check(run, tf.TensorSpec([None, 7, 3]))
     assert Counter(converted.ops)[LSTM] == 1
 
 

@@ -4,6 +4,8 @@ What writes a state of a dynamic batch hides its size from the runtime (`fusions
 tensor of dynamic size, which `reset_all_variables` refuses, and all ops behind it are prepared in the midst of a run.
 Where nothing before it is of dynamic size either, there is nothing to hide: the state is allocated with all other
 tensors.
+
+What is known that early may also be computed that early, and then on no invoke: a state must not be.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.once import computed_on_every_invoke, is_computed_once
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import SIZED_BY_OPERANDS
 from fuseconv.transforms.tfl.pack_to_concat import joined
@@ -26,8 +29,8 @@ _DYNAMIC = (types.STRING, types.RESOURCE, types.VARIANT)
 def presize_states(module: Module) -> None:
     """Size states before a run: FILL(PACK(SHAPE(x)[0], n), 0) -> FILL(CONCATENATION(SHAPE(x)[0:1], [n]), 0).
 
-    So it is with TILE(s, MINIMUM(SHAPE(s), 1)) -> TILE(s, 1). A state behind an op with results of dynamic size stays
-    as it is."""
+    So it is with TILE(s, MINIMUM(SHAPE(s), 1)) -> TILE(s, 1), or TILE(ADD(s, FILL(1, 0)), 1) where the runtime would
+    compute s, and the state with it, only once. A state behind an op with results of dynamic size stays as it is."""
     for signature in module.signatures:
         if any(_writes_state(op) for op in signature.graph.ops):
             _presize(signature.graph)
@@ -63,7 +66,10 @@ def _show_size(op: Op, out: list[Op]) -> None:
     elif (op.kind, sizes.op.kind) == ("tfl.FILL", "tfl.MAXIMUM"):
         op.set_operand(0, sizes.op.operands[0])
     elif (op.kind, sizes.op.kind) == ("tfl.TILE", "tfl.MINIMUM"):
-        op.set_operand(1, Builder(out, op.name, op.sources).ints([1] * (op.result.rank or 0)))
+        tfl, initial = Builder(out, op.name, op.sources), op.operands[0]
+        op.set_operand(1, tfl.ints([1] * (op.result.rank or 0)))
+        if initial is not None and is_computed_once(initial):
+            op.set_operand(0, computed_on_every_invoke(tfl, initial))
 
 
 def _is_sized_ahead(op: Op, known: set[Value]) -> bool:

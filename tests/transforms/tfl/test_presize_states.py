@@ -60,6 +60,39 @@ def test_a_state_that_is_given_is_sized_before_a_run() -> None:
     """)
 
 
+def test_a_state_that_the_runtime_would_compute_once_is_computed_on_every_invoke() -> None:
+    # TILE of what is known as tensors are allocated is computed then, and so is a TILE of that.
+    check_pass("presize-states", f"""
+    main {{
+      input %x: float32[n,5,3]
+      %s: int32[3] = tfl.SHAPE(%x)
+      %batch: int32[1] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1])
+      %multiples: int32[2] = tfl.CONCATENATION(%batch, int32[1] [1])
+      %h0: float32[n,2] = tfl.TILE(float32[1,2] [1, 2], %multiples)
+      %own: int32[2] = tfl.SHAPE(%h0)
+      %times: int32[2] = tfl.MINIMUM(%own, int32[2] [1, 1])
+      %h: float32[n,2] {{'variable': True}} = tfl.TILE(%h0, %times)
+      %y: float32[n,5,2] = {_RNN}%h)
+      return %y
+    }}
+    """, f"""
+    main {{
+      input %x: float32[n,5,3]
+      %s: int32[3] = tfl.SHAPE(%x)
+      %batch: int32[1] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1])
+      %multiples: int32[2] = tfl.CONCATENATION(%batch, int32[1] [1])
+      %h0: float32[n,2] = tfl.TILE(float32[1,2] [1, 2], %multiples)
+      %own: int32[2] = tfl.SHAPE(%h0)
+      %times: int32[2] = tfl.MINIMUM(%own, int32[2] [1, 1])
+      %zero: float32[1] = tfl.FILL(int32[1] [1], float32[] 0.0)
+      %again: float32[n,2] = tfl.ADD(%h0, %zero)
+      %h: float32[n,2] {{'variable': True}} = tfl.TILE(%again, int32[2] [1, 1])
+      %y: float32[n,5,2] = {_RNN}%h)
+      return %y
+    }}
+    """)
+
+
 def test_a_state_behind_a_tensor_of_dynamic_size_stays_one() -> None:
     # The runtime would keep the place of one row for it.
     check_pass("presize-states", f"""
