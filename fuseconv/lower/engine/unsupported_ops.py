@@ -42,7 +42,7 @@ _DATASETS = "TFLite has no datasets; feed what the dataset gives"
 _FAMILIES = {
     _FUNCTIONS: """
         BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Dawsn Expint FresnelCos FresnelSin
-        IgammaGradA NextAfter RandomGammaGrad Spence""",
+        IgammaGradA RandomGammaGrad Spence""",
     _LINEAR: """
         BatchMatrixSolveLs CholeskyGrad MatrixExponential""",
     _SPECTRAL: "BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Eig SelfAdjointEig",

@@ -1,4 +1,4 @@
-"""Arithmetic on the bits of integers."""
+"""Arithmetic on the bits of numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.arithmetic import floor_quotient
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
-from fuseconv.lower.support.legalize_operands import elementwise, select
-from fuseconv.lower.support.type_promotion import cast
+from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
+from fuseconv.lower.support.type_promotion import cast, in_float32
 
 
 @lowers
@@ -71,6 +71,24 @@ def PopulationCount(tfl, x):
     table = np.array([byte.bit_count() for byte in range(256)], np.int32)
     ones = tfl.gather(table, cast(tfl, octets, types.INT32), axis=0)
     return cast(tfl, ones if size == 1 else tfl.sum(ones, [len(dims)]), types.UINT8)
+
+
+@lowers
+@in_float32
+def NextAfter(tfl, x, y):
+    """Return x with its bits, as an integer, 1 more where y lies further from zero, else 1 less; from zero the least
+    number of y's sign."""
+    bits = tfl.bitcast(x, results=[(types.INT32, x.shape)])
+    rises = elementwise(tfl, "GREATER", y, x)
+    outwards = elementwise(tfl, "EQUAL", rises, elementwise(tfl, "GREATER", x, 0))
+    one = scalar(1, types.INT32)
+    moved = elementwise(tfl, "ADD", bits, select(tfl, outwards, one, -1))
+    least = select(tfl, elementwise(tfl, "GREATER", y, 0), one, np.iinfo(np.int32).min + 1)
+    moved = select(tfl, elementwise(tfl, "EQUAL", x, 0), least, moved)
+    apart = elementwise(tfl, "LOGICAL_OR", rises, elementwise(tfl, "GREATER", x, y))
+    # Where neither is greater they are equal, or one is no number.
+    other = select(tfl, elementwise(tfl, "EQUAL", x, x), y, x)
+    return select(tfl, apart, tfl.bitcast(moved, results=[(types.FLOAT32, moved.shape)]), other)
 
 
 def _count(tfl: Lowering, x: Value, y: Value) -> Value:

@@ -63,3 +63,16 @@ def test_population_count(dtype):
         return rng.integers(0, 256, (*shape, numpy_type.itemsize)).astype(np.uint8).view(numpy_type).reshape(shape)
 
     check(lambda x: tf.raw_ops.PopulationCount(x=x), tf.TensorSpec([None, 5], dtype), inputs=any_bits)
+
+
+def test_next_after():
+    least = np.finfo(np.float32).tiny
+    ends = np.array([0, -0.0, 1, -1, 2, -3.5, 3e38, np.inf, -np.inf, np.nan, least, -least], np.float32)
+    converted = check(tf.math.nextafter, tf.TensorSpec([None, 1]), tf.TensorSpec([12]), inputs=[ends[:, None], ends])
+    assert "BITCAST" in converted.ops
+
+    def exact(x, y):
+        moved = tf.math.nextafter(x, y)
+        return tf.bitcast(moved, tf.int32) - tf.bitcast(x, tf.int32)
+
+    check(exact, tf.TensorSpec([None, 7]), tf.TensorSpec([7]))
