@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,11 +16,13 @@ from fuseconv.lower.support.data_format import (
     channels_last,
     explicit_pads,
     is_channels_first,
+    pad,
     padded,
+    same_pads,
     spatial_values,
     to_data_format,
 )
-from fuseconv.lower.support.dynamic_shapes import dim_vector, shape_of, static_dims
+from fuseconv.lower.support.dynamic_shapes import dim_vector, reshape, shape_of, static_dims
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tf.operands import content_of
 
@@ -115,13 +118,51 @@ def _by_groups(
 @lowers
 @in_float32
 def Conv3D(tfl, x, filter, *, strides, padding, data_format="NDHWC", dilations=(1, 1, 1, 1, 1)):
-    """CONV_3D; for each group of channels one, and the CONCATENATION of their results."""
+    """CONV_3D; for each group of channels one, and the CONCATENATION of their results. Where each channel is a group,
+    the sum of DEPTHWISE_CONV_2Ds."""
     x = channels_last(tfl, x, data_format)
+    deep = _depthwise_3d(tfl, x, filter, spatial_values(strides, data_format), padding, dilations, data_format)
+    if deep is not None:
+        return to_data_format(tfl, deep, data_format)
     window = _options_3d(strides, dilations, data_format)
     parts, filters = _groups_3d(tfl, x, filter)
     made = [tfl.conv_3d(part, own, padding=padding, **window) for part, own in zip(parts, filters)]
     y = made[0] if len(made) == 1 else tfl.concatenation(*made, axis=4)
     return to_data_format(tfl, y, data_format)
+
+
+def _depthwise_3d(
+    tfl: Lowering, x: Value, filter: Value, strides: Sequence[int], padding: str, dilations: Sequence[int],
+    data_format: str,
+) -> Value | None:  # fmt: skip
+    """Return a convolution of each channel of x [n,d,h,w,c] by a filter [k,kh,kw,1,c*m] of its own: for each i < k, the
+    frames i, i + stride, ... by filter[i] as DEPTHWISE_CONV_2D, summed. None if x has one channel, filters have more,
+    or SAME pads an unknown depth by a number that is not known."""
+    (batch, frames, _, _, channels), inputs = shape_of(x, 5), shape_of(filter, 5)[3]
+    (stride, *steps), (dilation, *spread) = strides, spatial_values(dilations, data_format)
+    if inputs != 1 or channels == 1:
+        return None
+    reach, height, width, _, outputs = static_dims(shape_of(filter), "the shape of the filter")
+    (channels,) = static_dims([channels], "the number of channels")
+    pads = (0, 0) if padding == "VALID" else same_pads(frames, reach, stride, dilation)
+    if pads is None or outputs % channels:
+        return None
+    x = pad(tfl, x, [pads, (0, 0), (0, 0)])
+    options = dict(zip(("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor"), (*steps, *spread)))
+    options |= {"depth_multiplier": outputs // channels, "padding": padding}
+    products = []
+    for i in range(reach):
+        end = (i - reach + 1) * dilation
+        mask = 0b11111 if end == 0 else 0b11101
+        part = tfl.strided_slice(
+            x, [0, i * dilation, 0, 0, 0], [0, end, 0, 0, 0], [1, stride, 1, 1, 1], begin_mask=0b11101, end_mask=mask
+        )
+        count, *area = shape_of(part)[1:]
+        weights = tfl.reshape(tfl.slice_(filter, [i, 0, 0, 0, 0], [1, -1, -1, -1, -1]), [1, height, width, outputs])
+        images = reshape(tfl, part, (batch * count, *area), part)
+        products.append(tfl.depthwise_conv_2d(images, weights, np.zeros(outputs, np.float32), **options))
+    y = functools.reduce(tfl.add, products)
+    return reshape(tfl, y, (batch, count, *shape_of(y)[1:]), part, y)
 
 
 @lowers

@@ -223,11 +223,33 @@ def test_grouped_conv_3d(padding, groups):
     assert converted.ops == ["SPLIT", *["CONV_3D"] * groups, "CONCATENATION"]
 
 
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize(
+    "strides, dilations",
+    [((1, 1, 1), (1, 1, 1)), ((2, 1, 1), (1, 1, 1)), ((1, 2, 2), (1, 1, 1)), ((1, 1, 1), (2, 2, 1))],
+)
+@pytest.mark.parametrize("frames", [5, None])
+def test_depthwise_conv_3d(padding, strides, dilations, frames):
+    w = weights(3, 2, 3, 1, 12)
+    options = {"strides": [1, *strides, 1], "padding": padding, "dilations": [1, *dilations, 1]}
+
+    def expected(x):
+        parts = zip(tf.split(x, 6, axis=4), tf.split(w, 6, axis=4))
+        return tf.concat([tf.nn.conv3d(part, own, **options) for part, own in parts], 4)
+
+    converted = check(lambda x: tf.nn.conv3d(x, w, **options), images(None, frames, None, 8, 6), reference=expected)
+    if frames is None and padding == "SAME" and strides[0] > 1:
+        assert converted.ops == ["SPLIT", *["CONV_3D"] * 6, "CONCATENATION"]
+    else:
+        assert converted.ops.count("DEPTHWISE_CONV_2D") == 3
+        assert "CONV_3D" not in converted.ops
+
+
 def test_conv_3d_of_very_many_groups_is_refused():
-    thousand = weights(1, 1, 1, 1, 1000)
+    thousand = weights(1, 1, 1, 2, 1000)
     check_refused(
         lambda x: tf.raw_ops.Conv3D(input=x, filter=thousand, strides=[1] * 5, padding="SAME"),
-        images(2, 5, 6, 7, 1000), match="too many",
+        images(2, 5, 6, 7, 2000), match="too many",
     )  # fmt: skip
 
 
