@@ -9,17 +9,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op
+from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Module, Op, Value, copy_graph, copy_op
 from fuseconv.ir.op_slices import backward_slice
-from fuseconv.ir.rewriter import has_kind
+from fuseconv.ir.rewriter import add_function, has_kind
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.side_effects import is_repeatable
-from fuseconv.tf.traits import LOOPS
+from fuseconv.tf.side_effects import bodies, is_repeatable
+from fuseconv.tf.traits import BRANCHES, LOOPS
 from fuseconv.transforms.tf.appended_lists import Appends
 from fuseconv.transforms.tf.tensor_list_info import NO_SHAPE, TensorList, tensor_lists
 
 _MAKER, _WRITE, _STACK = "tf.TensorListReserve", "tf.TensorListSetItem", "tf.TensorListStack"
+_KINDS = frozenset({_MAKER, _WRITE, _STACK, "tf.TensorListLength"})
 
 
 def has_no_lists(module: Module) -> bool:
@@ -37,7 +38,7 @@ def measure_list_elements(module: Module) -> bool:
     found = [each for each in tensor_lists(module) if not each.settle(appends) and each.why == NO_SHAPE]
     filled = [loop for each in found if (loop := _filled(each, module)) is not None]
     for loop in filled:
-        loop.measure()
+        loop.measure(module)
     return bool(filled)
 
 
@@ -50,7 +51,7 @@ class _Filled(NamedTuple):
     body: Graph
     item: Value
 
-    def measure(self) -> None:
+    def measure(self, module: Module) -> None:
         """Compute the first element before the loop, and make the list of its shape."""
         out: list[Op] = []
         first = dict(zip(self.body.inputs, self.loop.operands))
@@ -58,6 +59,7 @@ class _Filled(NamedTuple):
         for op in self.body.ops:
             if op in needed:
                 copy = copy_op(op, [v if v is None else first.get(v, v) for v in op.operands])
+                _own_functions(copy, module)
                 out.append(copy)
                 first.update((result, copy.add_result(result.dtype, None)) for result in op.results)
         element = first.get(self.item, self.item)
@@ -72,7 +74,7 @@ def _filled(each: TensorList, module: Module) -> _Filled | None:
     """Return a list that one loop fills, which then is stacked, if a step's element is of a known rank and can be
     computed anywhere; else None."""
     makers, writes, stacks = ([op for op, *_ in each.ops if op.kind == kind] for kind in (_MAKER, _WRITE, _STACK))
-    if len(makers) != 1 or len(writes) != 1 or len(each.ops) != 2 + len(stacks):
+    if len(makers) != 1 or len(writes) != 1 or any(op.kind not in _KINDS for op, *_ in each.ops):
         return None
     (maker,), (write,) = makers, writes
     loop = next(iter(maker.result.uses), None)
@@ -86,11 +88,26 @@ def _filled(each: TensorList, module: Module) -> _Filled | None:
     if body.outputs[variable] is not write.result or item is None or item.rank is None or not is_stacked:
         return None
     needed = backward_slice([item])
-    if not needed <= set(body.ops) or not all(_may_copy(op) for op in needed):
+    if not needed <= set(body.ops) or not all(_may_copy(op, module) for op in needed):
         return None
     return _Filled(maker, loop, graph, body, item)
 
 
-def _may_copy(op: Op) -> bool:
+def _may_copy(op: Op, module: Module) -> bool:
     values = [*op.operands, *op.results]
-    return is_repeatable(op) and all(value is None or value.dtype is not types.VARIANT for value in values)
+    if any(value is not None and value.dtype is types.VARIANT for value in values):
+        return False
+    inside = [inner for graph, _ in bodies(op, module) for inner in graph.ops]
+    if not inside:
+        return is_repeatable(op)
+    return op.kind in BRANCHES and STATEFUL not in op.attrs and all(_may_copy(inner, module) for inner in inside)
+
+
+def _own_functions(op: Op, module: Module) -> None:
+    """Give an op that runs functions copies of them, which no other op runs."""
+    for name, value in op.attrs.items():
+        if isinstance(value, FuncRef) and value.name in module.functions:
+            graph = copy_graph(module.functions[value.name])
+            op.attrs[name] = add_function(module, graph)
+            for inner in graph.ops:
+                _own_functions(inner, module)

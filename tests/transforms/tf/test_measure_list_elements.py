@@ -65,3 +65,32 @@ def test_lists_that_stay(old: str, new: str) -> None:
     hands on."""
     assert old in BEFORE
     check_pass("measure-list-elements", BEFORE.replace(old, new))
+
+
+BRANCHES = """
+    then {
+      input %row: float32[8]
+      input %end: int32[1]
+      %part: float32[m] = tf.StridedSlice(%row, int32[1] [0], %end, int32[1] [1])
+      return %part
+    }
+    else {
+      input %row: float32[8]
+      input %end: int32[1]
+      %part: float32[m] = tf.StridedSlice(%row, int32[1] [1], %end, int32[1] [1])
+      return %part
+    }
+"""
+PART = "%part: float32[{}] = tf.StridedSlice(%row, int32[1] [0], %end, int32[1] [1])"
+IF = "%part: float32[{}] = tf.StatelessIf(%more, %row, %end) {{'then_branch': @{}, 'else_branch': @{}}}"
+
+
+def test_branches_of_the_first_element_are_copied() -> None:
+    """The length of the list may be read as well."""
+    inside = "%more: bool[{}] = tf.Less(%i, int32[] 1)\n      " + IF
+    before = BEFORE.replace(PART.format("m"), inside.format("", "m", "then", "else")) + BRANCHES
+    before = before.replace("return %y\n", "%count: int32[] = tf.TensorListLength(%made)\n      return %y, %count\n")
+    first = FIRST.replace(PART.format("*"), inside.format("*", "*", "then'", "else'")).replace("%i,", "int32[] 0,")
+    made = "      %list: variant[*] = tf.TensorListReserve("
+    after = before.replace(f"{made}int32[] -1", f"{first}{made}%shape")
+    check_pass("measure-list-elements", before, after + BRANCHES.replace("then", "then'").replace("else", "else'"))

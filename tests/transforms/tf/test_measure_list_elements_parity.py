@@ -36,3 +36,21 @@ def test_the_batches_of_two_inputs_meet_in_a_loop() -> None:
         return weights, tf.transpose(errors.stack())
 
     check(filtered, tf.TensorSpec([None, None, 3], tf.float32), tf.TensorSpec([None, None], tf.float32))
+
+
+def test_a_branch_decides_over_elements_and_their_number_is_read() -> None:
+    """Two beams for each row, of which a step keeps the best."""
+
+    def searched(x: tf.Tensor, other: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        def step(t: tf.Tensor, best: tf.Tensor, kept: tf.TensorArray) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
+            scores = best[:, None] + tf.repeat(other, 2, axis=0)
+            scores = tf.cond(t < 2, lambda: tf.sort(scores) * 0.5, lambda: tf.nn.log_softmax(scores))
+            best = tf.reshape(tf.math.top_k(tf.reshape(scores, [-1, 8]), 2)[0], [-1])
+            return t + 1, best, kept.write(t, best)
+
+        state = 0, tf.repeat(x, 2), tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        shapes = tf.TensorShape([]), tf.TensorShape([None]), tf.TensorShape(None)
+        kept = tf.while_loop(lambda t, *_: t < 4, step, state, shape_invariants=shapes)[2]
+        return kept.stack(), kept.size()
+
+    check(searched, tf.TensorSpec([None], tf.float32), tf.TensorSpec([None, 4], tf.float32))
