@@ -8,6 +8,7 @@ to the file.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 from collections import Counter
@@ -258,8 +259,10 @@ class _Model:
         shape = value.shape or ()
         known = Sym not in map(type, shape)
         static: list[int] = [*shape] if known else [*map(_placeholder, shape)]  # type: ignore[list-item]
-        if static and max(static) > LARGEST_SIZE:
-            raise InputError(f"The tensor '{name}' has a size of {max(static)} or more; TFLite counts in 32 bits.")
+        # Lowering refuses ops for as much; what hands an input on has none.
+        elements = math.prod(filter(None, static))
+        if elements > LARGEST_SIZE:
+            raise InputError(f"The tensor '{name}' has {elements} elements or more; TFLite counts in 32 bits.")
         fields: dict[str, Any] = {
             "shape": static,
             "type": dtype.tflite,

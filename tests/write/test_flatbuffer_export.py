@@ -408,6 +408,8 @@ def test_what_cannot_be_written_is_refused_by_name():
     op.result.dtype = types.QINT8
     with pytest.raises(FuseconvError, match="qint8, which TFLite does not have"):
         to_bytes(module)
+    with pytest.raises(InputError, match=f"'x0' has {189**20} elements or more"):
+        to_bytes(module_of(lambda tfl, x: (x,), (types.FLOAT32, (B, 9, 7, 3) * 20)))
 
 
 def _chain(length: int) -> Module:
