@@ -24,7 +24,7 @@ from fuseconv.load.traced_functions import SIGNATURE, Traced
 
 # tf-keras says 'function' of a function whose own name stands in a configuration.
 _UNKNOWN = re.compile(r"(?:Unknown [\w ]+|Could not locate (?:class|function)):? '(?!function')([^']+)'")
-_OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
+_OBJECT = re.compile(r"<(?:function )?(?:[\w<>]+\.)*(\w+|<lambda>) (?:object )?at 0x[0-9a-f]+>")
 _LONGEST_REASON = 300
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 

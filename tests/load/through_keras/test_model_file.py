@@ -247,6 +247,15 @@ def test_damaged_archive(tmp_path: Path) -> None:
         load(path)
 
 
+def test_what_keras_says_of_functions_has_their_names_and_no_addresses(tmp_path: Path) -> None:
+    import keras
+
+    x = keras.Input((3, 4))
+    keras.Model(x, keras.layers.Attention()([x, x])).save(tmp_path / "model.h5")  # which Keras does not load again
+    with pytest.raises(InputError, match=r"Received: score_mode=dot$"):
+        load(tmp_path / "model.h5")
+
+
 def test_both_refuse(tmp_path: Path) -> None:
     import h5py
 
