@@ -20,6 +20,8 @@ _LEAST_SCALE = float(np.finfo(np.float32).tiny)
 _ROOM = 2.0
 # Beyond are numbers that mask others, such as -1e9, and integers do not hold both.
 _LARGEST_NUMBER = 1e6
+# Elements that are worked on at once, so that memory stays small, and in the processor's cache.
+_BLOCK = 1 << 14
 
 
 def symmetric_scales(
@@ -137,7 +139,13 @@ def quantized(value: Value, how: Quantization, dtype: DType = types.INT8) -> Val
     """Return a constant of integers for one of floats, with one scale."""
     assert value.data is not None
     ends = np.iinfo(dtype.numpy)
-    stored = np.rint(value.data / np.float64(how.scale[0])) + how.zero_point[0]
-    made = constant(np.clip(stored, ends.min, ends.max).astype(dtype.numpy), dtype, value.name)
+    array = np.atleast_1d(value.data)
+    stored = np.empty(array.shape, dtype.numpy)
+    rows = max(1, _BLOCK * len(array) // max(array.size, 1))
+    for start in range(0, len(array), rows):
+        part = slice(start, start + rows)
+        numbers = np.rint(array[part] / np.float64(how.scale[0])) + how.zero_point[0]
+        stored[part] = np.clip(numbers, ends.min, ends.max)
+    made = constant(stored.reshape(value.data.shape), dtype, value.name)
     made.quantization = how
     return made

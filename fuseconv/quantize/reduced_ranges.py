@@ -15,7 +15,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Graph, Module, Signature, Value, detach
+from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, detach
 from fuseconv.ir.product import Product
 from fuseconv.ir.rewriter import Speculative
 from fuseconv.quantize.affine import Range
@@ -64,7 +64,7 @@ class ReducedRanges:
         with Speculative() as trial:
             added = _added(Builder(trial.ops, "ranges"), graph, made)
             copy = Graph(graph.name, graph.attrs)
-            copy.inputs, copy.ops = graph.inputs, [*graph.ops, *trial.ops]
+            copy.inputs, copy.ops = graph.inputs, _in_order(graph.ops, trial.ops)
             copy.outputs = [added.numbers, *([] if added.means is None else [added.means]), *graph.outputs]
             names = module.signatures[0].inputs
             signature = Signature(["ranges"], copy, names, [str(place) for place in range(len(copy.outputs))])
@@ -165,6 +165,15 @@ def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
     numbers = [*ends, *(reduced("SUM", value, value.rank or 0) for value in summed)]
     packed = tfl.pack(*numbers, axis=0, values_count=len(numbers))
     return _Added(values, [value for value in made if value in derived], packed, averaged, means)
+
+
+def _in_order(ops: list[Op], added: list[Op]) -> list[Op]:
+    """Return ops of a graph with others, each right behind what it reads: that lies in the processor's cache still, and
+    makes room as early as without them."""
+    places = {op: place for place, op in enumerate(ops)}
+    for op in added:
+        places[op] = max([places.get(value.op, -1) for value in op.operands if value is not None])  # type: ignore[arg-type]
+    return sorted(places, key=places.__getitem__)
 
 
 def _read_from(data: bytes, graph: Graph, starts: Mapping[Value, int]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import constant
+from fuseconv.ir.graph import Quantization, constant
 from fuseconv.quantize.affine import (
     Range,
     constant_range,
@@ -83,6 +83,15 @@ def test_constants_on_steps_of_int8_stay_as_they_are() -> None:
 def test_what_is_out_of_range_is_cut_off() -> None:
     how = parameters(Range(-1.0, 1.0))
     assert quantized(constant(np.array([-9.0, 0.0, 9.0], np.float32)), how).data.tolist() == [-128, -1, 127]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (700, 50), (2, 40_000), (40_000, 1)])
+def test_large_constants_are_stored_a_part_at_a_time(shape: tuple[int, ...]) -> None:
+    array = np.asarray(np.random.default_rng(0).uniform(-1.2, 1, shape[::-1]), np.float32).T
+    made = quantized(constant(array), Quantization((1 / 127,), (3,)))
+    wanted = np.clip(np.rint(array / np.float64(1 / 127)) + 3, -128, 127)
+    assert made.data is not None and made.data.dtype == np.int8 and made.shape == shape
+    assert (made.data == wanted).all()
 
 
 def test_ranges_that_integers_cannot_hold() -> None:

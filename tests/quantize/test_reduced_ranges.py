@@ -42,6 +42,22 @@ def test_ranges_of_results() -> None:
     assert _ranges(reduced, second) == {"a": (-5, 6), "b": (-5, 6), "c": (-3, 8), "r": (-4, 7)}
 
 
+def test_what_is_computed_is_reduced_at_once() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,2]
+      %a: float32[n,2] = tfl.ABS(%x)
+      %b: float32[n,2] = tfl.EXP(%a)
+      return %b
+    }
+    """)
+    reduced = ReducedRanges.of(module)
+    assert reduced is not None
+    ops = [op["op_name"] for op in reduced.interpreter._get_ops_details()]
+    ends = ["REDUCE_MIN", "REDUCE_MAX", "SUM"]
+    assert ops == ["ABS", *ends, "EXP", *ends, "PACK"]
+
+
 def test_weights_are_read_where_the_file_has_them() -> None:
     module, _ = module_of("main {\n  input %x: float32[n,3]\n  %z: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,3] "
                           "[[1, 2, 3], [4, 5, 6]], _)\n  return %z\n}")  # fmt: skip
