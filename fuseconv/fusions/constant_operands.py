@@ -36,8 +36,8 @@ def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.nda
     The channels are the last dimensions, as many of them as have `channels` elements together. None if there are none
     such, or if the constant differs along other dimensions, or if it has more dimensions than the tensor.
     """
-    if array.shape == (channels,) and shape and shape[-1] == channels:
-        return array
+    if array.size == channels and shape and array.shape[-1:] == shape[-1:] == (channels,) and array.ndim <= len(shape):
+        return array.reshape(channels)
     if array.size == 1 and (shape is None or array.ndim <= len(shape)):
         return None if shape is None else _repeated(array.reshape(()), channels)
     if shape is None or array.ndim > len(shape):

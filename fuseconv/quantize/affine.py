@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +116,7 @@ def constant_range(array: np.ndarray, dtype: DType = types.INT8) -> Range:
     return own if np.isnan(scale) else Range(lowest * scale, (lowest + 255) * scale, fixed=True)
 
 
+@functools.lru_cache(maxsize=4096)  # each range is asked for by what makes a tensor, and by all that read it
 def parameters(values: Range, dtype: DType = types.INT8) -> Quantization:
     """Return the parameters of int8 or int16 that hold a range, and zero exactly; those of int16 are symmetric, and
     reach beyond it. An empty range is [-1, 1]: a scale that is much larger or smaller than those around it takes

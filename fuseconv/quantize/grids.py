@@ -14,6 +14,8 @@ _SLACK = 2.0**-10
 # So many numbers of a channel tell of nearly all that it has no grid, and so many of nearly all the others; so many
 # grids are tried of a channel, and so many channels at once.
 _FIRST, _SOME, _TRIES, _ROWS = 4, 256, 16, 4096
+# The smallest step that has all of its digits.
+_LEAST = float(np.finfo(np.float32).tiny)
 
 
 def grid_scales(
@@ -27,6 +29,8 @@ def grid_scales(
     if array.size:
         rows = (array if axis is None else np.moveaxis(array, axis, 0)).reshape(count, -1)
         largest = largest_numbers(array, axis) if largest is None else largest
+        if array.size == 1 and most * _LEAST < largest[0] < np.inf:
+            return np.array([largest[0] / np.float32(most)], np.float64)  # it is the most steps of the finest grid
         for start in range(0, count, _ROWS):
             some = slice(start, start + _ROWS)
             scales[some] = _scales(rows[some], largest[some], most)
@@ -53,6 +57,8 @@ def _scales(numbers: np.ndarray, largest: np.ndarray, most: int) -> np.ndarray:
         fits &= np.abs(places, out=places) < _SLACK
         left = fits.any(1)
         rows, fits = rows[left], fits[left]
+        if not len(rows):
+            return scales
     some = numbers[:, :: max(1, numbers.shape[1] // _SOME)]
     for _ in range(_TRIES):
         if not len(rows):

@@ -60,13 +60,17 @@ def join_steps(module: Module, ranges: MutableMapping[Value, Range]) -> None:
 
     What one step meets in the samples, another meets later. No range grows by more than a part of itself on each side,
     for copies may be of different size: a state that grows, or terms of a series."""
-    copies: dict[Hashable, list[Value]] = defaultdict(list)
+    alike: dict[Hashable, list[tuple[Op, Value]]] = defaultdict(list)
     for graph in module.graphs():
         for op in graph.ops:
-            makers = tuple(None if each is None or each.op is None else _kind(each.op) for each in op.operands)
             for index, value in enumerate(op.results):
                 if op.sources and value in ranges and not ranges[value].fixed:
-                    copies[graph.name, _kind(op), makers, index, value.shape].append(value)
+                    alike[graph.name, _kind(op), index, value.shape].append((op, value))
+    copies: dict[Hashable, list[Value]] = defaultdict(list)
+    for key, found in alike.items():
+        for op, value in found if len(found) > 1 else ():
+            makers = tuple(None if each is None or each.op is None else _kind(each.op) for each in op.operands)
+            copies[key, makers].append(value)
     for values in copies.values():
         whole = ranges[values[0]]
         for value in values[1:]:

@@ -303,7 +303,8 @@ class _Model:
         if table is not None:
             slot, number = _options_slot(table)
             fields[f"{slot}_type"] = number
-            fields[slot] = Table(table, self._options(table, op))
+            own = op.attrs or TABLE[op.type].derived
+            fields[slot] = Table(table, self._options(table, op)) if own else _default_table(op.type)
         return Table("Operator", fields)
 
     def _options(self, table: str, op: Op) -> dict[str, Any]:
@@ -335,6 +336,12 @@ def _default_options(kind: str) -> dict[str, Any]:
     """Return the fields of an operator's option table where no attribute says otherwise."""
     options, defaults = TABLE[kind].options, TABLE[kind].defaults
     return {name: _option(options, name, value) for name, value in defaults.items()} if options else {}
+
+
+@functools.cache
+def _default_table(kind: str) -> Table:
+    """Return the option table of an op without attributes."""
+    return Table(TABLE[kind].options or "", _given(_default_options(kind)))
 
 
 def _option(table: str, name: str, value: Any) -> Any:
