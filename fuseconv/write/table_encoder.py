@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,22 +56,30 @@ class Encoder:
         self._layouts: dict[tuple, tuple[_Layout, int]] = {}
         # Where equal tables of numbers, such as options, equal lists, such as shapes, and equal arrays are referred to:
         # these are written once, behind all that refer to them. A table is told by its bytes, alignment and vtable.
-        self._leaves: dict[tuple[bytes, int, int], list[int]] = {}
-        self._lists: dict[tuple[int, ...], list[int]] = {}
-        self._arrays: dict[tuple[bytes, int], list[int]] = {}
+        self._leaves: defaultdict[tuple[bytes, int, int], list[int]] = defaultdict(list)
+        self._lists: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+        self._arrays: defaultdict[tuple[bytes, int], list[int]] = defaultdict(list)
         self._write(0, root)
         for (content, align, vtable), places in self._leaves.items():
             position = self._pad(align)
             self.data += _I32.pack(position - vtable) + content[_I32.size :]
             self._point(places, position)
-        for numbers, places in self._lists.items():
-            position = self._pad(4)
-            self.data += _int_vector(len(numbers)).pack(len(numbers), *numbers)
-            self._point(places, position)
+        self._write_lists()
         for (vector, align), places in self._arrays.items():
             position = self._pad(align, ahead=4)
             self.data += vector
             self._point(places, position)
+
+    def _write_lists(self) -> None:
+        """Write all lists of ints at once, each behind its length."""
+        position = self._pad(4)
+        written: list[int] = []
+        for numbers, places in self._lists.items():
+            self._point(places, position)
+            written.append(len(numbers))
+            written += numbers
+            position += 4 + 4 * len(numbers)
+        self.data += struct.pack(f"<{len(written)}i", *written)
 
     def _point(self, places: list[int], position: int) -> None:
         for place in places:
@@ -79,20 +88,20 @@ class Encoder:
     def _write(self, place: int, value: Any) -> None:
         """Write a string, vector or table, and at `place` how far behind that it is."""
         kind = type(value)
-        if kind is Table:
+        if kind is list:
+            if not value or type(value[0]) is not Table:
+                self._lists[tuple(value)].append(place)
+                return
+            position = self._tables(value)
+        elif kind is Table:
             layout, vtable = self._layout_of(value)
             if not layout.children:
                 content = layout.pack.pack(0, *map(value.fields.__getitem__, layout.scalars))
-                self._leaves.setdefault((content, layout.align, vtable), []).append(place)
+                self._leaves[content, layout.align, vtable].append(place)
                 return
             position = self._table(value, layout, vtable)
-        elif kind is list:
-            if not value or type(value[0]) is not Table:
-                self._lists.setdefault(tuple(value), []).append(place)
-                return
-            position = self._tables(value)
         elif kind is np.ndarray:
-            self._arrays.setdefault(_array(value), []).append(place)
+            self._arrays[_array(value)].append(place)
             return
         elif kind is Deferred:
             value.position = place
@@ -108,7 +117,9 @@ class Encoder:
     def _pad(self, align: int, ahead: int = 0) -> int:
         """Pad so that the byte `ahead` bytes later is aligned. Returns where the data ends then."""
         data = self.data
-        data += bytes(-(len(data) + ahead) % align)
+        missing = -(len(data) + ahead) % align
+        if missing:
+            data += bytes(missing)
         return len(data)
 
     def _tables(self, tables: list[Table]) -> int:
@@ -154,11 +165,6 @@ def _array(value: np.ndarray) -> tuple[bytes, int]:
     it is whenever the items behind it are aligned to more."""
     content = value.astype(value.dtype.newbyteorder("<")).tobytes()
     return _U32.pack(value.size) + content, max(4, value.itemsize)
-
-
-@functools.lru_cache(maxsize=256)
-def _int_vector(count: int) -> struct.Struct:
-    return struct.Struct(f"<I{count}i")
 
 
 @functools.cache
