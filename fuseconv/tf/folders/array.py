@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir.graph import Op
 from fuseconv.tf.folders.registry import Declined, kernel, require
 from fuseconv.tf.operands import Contradiction, broadcast_dim
+from fuseconv.tfl.range_size import float_range_size
 
 
 @kernel("Identity", "StopGradient", "Snapshot", "DebugGradientIdentity", "LoopCond")
@@ -246,8 +247,9 @@ def range_(op: Op, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> n
     if dtype.kind in "iu":
         return np.arange(first, last, step).astype(dtype)
     # TensorFlow adds up, in the type itself.
-    count = int(np.ceil(abs((last - first) / step)))
-    made = np.full(count, delta.reshape(()), dtype)
+    count = float_range_size(start, limit, delta)
+    require(count is not None)
+    made = np.full(count, delta.reshape(()), dtype)  # type: ignore[arg-type]
     made[:1] = start.reshape(())
     return np.cumsum(made, dtype=dtype)
 

@@ -27,6 +27,7 @@ from fuseconv.tf.operands import (
     with_rank,
 )
 from fuseconv.tf.shape_functions.registry import Shapes, infers
+from fuseconv.tfl.range_size import float_range_size
 
 
 @infers("Shape")
@@ -330,10 +331,8 @@ def one_hot(op: Op, indices: Value, depth: Value, on_value: Value, off_value: Va
 @infers("Range")
 def range_(op: Op, start: Value, limit: Value, delta: Value) -> Shapes:
     if start.dtype.is_float and all(v.is_const for v in (start, limit, delta)):
-        first, last, step = (np.float64(v.data.reshape(())) for v in (start, limit, delta))  # type: ignore[union-attr]
-        with np.errstate(all="ignore"):
-            count = np.ceil(abs((last - first) / step))
-        return (int(count) if np.isfinite(count) else dims.fresh("range"),)
+        count = float_range_size(*(v.data for v in (start, limit, delta)))  # type: ignore[arg-type]
+        return (dims.fresh("range") if count is None else count,)
     a, b, by = (_whole_number(v) for v in (start, limit, delta))
     agree(by != 0, "its delta is 0")
     if a is None or b is None or by is None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, floordiv, fresh, is_static, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import Index, ResultType, op
+from fuseconv.tfl.range_size import float_range_size
 from fuseconv.tfl.type_inference import (
     ShapeError,
     axis_of,
@@ -197,11 +196,9 @@ def range_(start: Value, limit: Value, delta: Value) -> ResultType:
         if low is not None and high is not None and step == 1:
             return start.dtype, (high - low,)
     elif start.data is not None and limit.data is not None and delta.data is not None:
-        # The kernel counts in double precision whatever the type.
-        with np.errstate(all="ignore"):
-            count = -((np.float64(start.data) - np.float64(limit.data)) // np.float64(delta.data))
-        if np.isfinite(count):
-            return start.dtype, (max(int(count), 0),)
+        count = float_range_size(start.data, limit.data, delta.data)
+        if count is not None:
+            return start.dtype, (count,)
     return start.dtype, (fresh(),)
 
 
