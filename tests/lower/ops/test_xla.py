@@ -166,6 +166,7 @@ def test_windows_that_are_refused() -> None:
     refused(images, "start from 0", tf.add, 1.0, [1, 2, 2, 1], [1, 1, 1, 1], same)
     refused(images, "least number", tf.maximum, 0.0, [1, 2, 2, 1], [1, 1, 1, 1], same)
     refused(images, "gaps", tf.maximum, -np.inf, [1, 2, 2, 1], [1, 1, 1, 1], same, spread=[1, 2, 1, 1])
+    refused(rows, "least number", tf.maximum, 0.0, [1, 5], [1, 1], [(0, 0), (4, 0)])
     refused(rows, "rows and columns", tf.maximum, -np.inf, [2, 2], [1, 1], same[:2])
 
 
@@ -217,6 +218,7 @@ def test_gathers_that_are_refused() -> None:
     indices = tf.TensorSpec([4, 1], tf.int32)
     parts = {"offset_dims": [1, 2, 3], "start_index_map": [0], "index_vector_dim": 1}
     check_refused(compiled(lambda x, i: gather(x, i, [2, 5, 3], **parts)), X, indices, match="neither single")
+    check_refused(compiled(lambda x, i: gather(x, i, [1, 5, 2], **parts)), X, indices, match="nor all of a dimension")
     along = {"offset_dims": [1], "collapsed_slice_dims": [1], "start_index_map": [1], "index_vector_dim": 1,
              "operand_batching_dims": [0], "start_indices_batching_dims": [0]}  # fmt: skip
     rows = tf.TensorSpec([6, 1], tf.int32)
