@@ -51,9 +51,11 @@ def _scan(*lines: str, written: str = "%c", place: str = "%i") -> str:
 def _reads_state(text: str) -> bool:
     """Whether the result of the loop that is read is its state, and no list is made."""
     module, _ = module_of(text)
+    graph = module.signatures[0].graph
+    shape = graph.outputs[0].shape
     assert raise_scans(module)
     check(module)
-    graph = module.signatures[0].graph
+    assert graph.outputs[0].shape == shape
     loop = next(op for op in graph.ops if op.kind == "tf.While")
     lists = any(op.kind == "tf.TensorListStack" for op in graph.ops)
     assert lists != bool(loop.results[1].uses)
@@ -76,6 +78,8 @@ def test_the_last_row_is_the_state(text: str) -> None:
 @pytest.mark.parametrize("text", [
     _scan(_LAST.replace("[4]", "[3]").replace("[5],", "[4],")),
     _scan(_LAST, written="%d"),
+    _scan("%y: float32[1,3,1] = tf.Slice(%r, int32[3] [4, 0, 0], int32[3] [1, 3, 1])"),
+    _scan("%y: float32[2,3,2] = tf.Slice(%r, int32[3] [3, 0, 0], int32[3] [2, 3, 2])"),
     _scan(_LAST, place="%p"),
     _scan(_LAST.replace("%y", "%l"), "%y: float32[5,3,2] = tf.Neg(%r)"),
     _scan(_MOVED, _OF_MOVED.format(3, 5, 1).replace("3,1,2", "3,2,2")),

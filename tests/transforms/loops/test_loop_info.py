@@ -47,4 +47,8 @@ tf.While(%1, %5) {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
     )
     inline(module, report)
     canonicalize(module, report)
-    assert loop_of(module).steps() == symbol("n")
+    loop = loop_of(module)
+    assert loop.steps() == symbol("n")
+    for graph in (loop.cond, loop.body):
+        counter, size = graph.inputs
+        assert loop.outside(counter) is None and loop.outside(size) is loop.op.operands[1]
