@@ -213,6 +213,8 @@ def _einsum(step: Step, op: Op) -> Columns | None:
     right, _, result = rest.partition("->")
     if not (len(left) == len(right) == len(result) == 2) or left[0] != result[0] or len(op.operands) != 2:
         return None
+    if len({*left, *right}) != 3:  # a diagonal
+        return None
     if right not in (left[1] + result[1], result[1] + left[1]):
         return None
     return _product(step, op.operands[0], op.operands[1], right[0] == result[1])
