@@ -171,9 +171,11 @@ def scattered(x: tf.Tensor) -> list[tf.Tensor]:
     listed = LIST.TensorListScatterV2(tensor=rows, indices=[4, 0, 2], element_shape=[-1, 3], num_elements=-1)
     more = LIST.TensorListScatterIntoExistingList(input_handle=listed, tensor=rows[:2], indices=[1, 4])
     same = LIST.TensorListScatterV2(tensor=rows, indices=tf.range(3), element_shape=[-1, 3], num_elements=3)
+    moved = LIST.TensorListScatterV2(tensor=rows, indices=[2, 0, 1], element_shape=[-1, 3], num_elements=3)
+    older = LIST.TensorListScatter(tensor=rows, indices=[1, 2, 0], element_shape=[-1, 3])
     return [
         LIST.TensorListStack(input_handle=each, element_shape=[-1, 3], element_dtype=tf.float32)
-        for each in (listed, more, same)
+        for each in (listed, more, same, moved, older)
     ]
 
 
