@@ -41,7 +41,7 @@ def test_triangular_systems(left: bool, lower: bool, transpose: str, unit: bool)
 @pytest.mark.parametrize("training", [False, True])
 def test_a_norm_along_any_dimension(axis: int, training: bool) -> None:
     rng = np.random.default_rng(0)
-    x, *parameters = (rng.uniform(0.5, 2, size).astype(np.float32) for size in ((3, 4, 5), *[3 + axis] * 4))
+    x, *parameters = (rng.uniform(0.5, 2, size).astype(np.float32) for size in ((3, 4, 5), *[(3 + axis,)] * 4))
     others = tuple(other for other in range(3) if other != axis)
     if training:
         parameters[2:] = [x.mean(others), x.var(others)]
