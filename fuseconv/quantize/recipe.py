@@ -6,7 +6,7 @@ tensor, it is made with the scale that its reader needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +36,8 @@ Ranges = Mapping[Value, Range]
 _LEAST_STEPS = 16
 # The same for other ops that are steep near zero: four steps of int8, eight parts of the tables of int16 do.
 _LEAST_STEPS_OF_STEEP = {types.INT8: 64, types.INT16: 16}
+# Steps that are nearer to each other are alike.
+_LIKE_STEPS = 0.05
 _ADDS_UP = "its rounding errors would add up over the steps of a loop"
 _BETWEEN_FLOATS = "what is around it is float"
 
@@ -369,7 +371,30 @@ class _Scales:
                 return self.recipe.scale(operand, self.kernels.activations)
             return parameters(self._wanted(value) | self._of(operand), self.kernels.activations)
         wanted = self._wanted(value)
-        return self._shifted(op, wanted) or parameters(wanted, self.recipe.type_of(value))
+        return self._shifted(op, wanted) or self._apart(op, wanted)
+
+    def _apart(self, op: Op, wanted: Range) -> Quantization:
+        """Return the scale of a result, in other steps than those of an operand that is moved by fewer numbers.
+
+        In like steps all that one number moves is rounded the same way: behind the mean that a norm subtracts, by up to
+        half a step."""
+        value = op.result
+        made = parameters(wanted, self.recipe.type_of(value))
+        if op.type not in ("ADD", "SUB") or self.recipe.type_of(value) is not types.INT8 or value in self.recipe.exact:
+            return made
+        ratio = next((made.scale[0] / self.scales[moved].scale[0] for moved in self._moved_alike(op)), 0.0)
+        if abs(ratio - 1) >= _LIKE_STEPS:
+            return made
+        by = (1 + _LIKE_STEPS) / ratio
+        return parameters(Range(wanted.least * by, wanted.largest * by), types.INT8)
+
+    def _moved_alike(self, op: Op) -> Iterator[Value]:
+        """Yield the operand of the result's shape if the other one is repeated along a dimension but the first."""
+        for moved, by in zip(op.operands, op.operands[::-1]):
+            if moved in self.scales and moved.shape is not None and by is not None and by.shape is not None:
+                sizes = (1,) * (len(moved.shape) - len(by.shape)) + by.shape
+                if moved.shape == op.result.shape and any(a == 1 != b for a, b in zip(sizes[1:], moved.shape[1:])):
+                    yield moved
 
     def _shifted(self, op: Op, wanted: Range) -> Quantization | None:
         """Return the scale of a sum in the steps of its operand, if it is such a one."""

@@ -138,3 +138,30 @@ def test_masked_exponents_stay_float(mask: float, integer: int) -> None:
     ranges = measured(x=(-9, 9), l=(0, 9), s=(mask, 9), y=(0, 1)).ranges
     recipe = choose_recipes(module, ranges, INT8)[module.signatures[0].graph]
     assert len(recipe.integer) == integer and len(recipe.why) == 3 - integer
+
+
+@pytest.mark.parametrize(("moved", "largest", "ratio"), [
+    ("tfl.SUB(%x, %mean)", 1.0, 1.05), ("tfl.SUB(%x, %mean)", 1.04, 1.05), ("tfl.SUB(%x, %mean)", 1.1, 1.1),
+    ("tfl.SUB(%x, %mean)", 0.9, 0.9), ("tfl.ADD(%mean, %x)", 1.0, 1.05),
+    ("tfl.SUB(%x, %other)", 1.0, 1.0),  # each number is moved by its own
+    ("tfl.SUB(%x, %rows)", 1.0, 1.0),  # repeated along the batch, which may be one
+    ("tfl.MUL(%x, %mean)", 1.0, 1.0),
+])  # fmt: skip
+def test_what_one_number_moves_gets_other_steps(moved: str, largest: float, ratio: float) -> None:
+    """In like steps all of it would be rounded the same way."""
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,4,2]
+      input %other: float32[n,4,2]
+      input %mean: float32[n,1,2]
+      input %rows: float32[1,4,2]
+      %y: float32[n,4,2] = {moved}
+      return %y
+    }}
+    """)
+    graph = module.signatures[0].graph
+    ranges = measured(x=(-1, 1), other=(-1, 1), mean=(-0.1, 0.1), rows=(-1, 1), y=(-largest, largest)).ranges
+    scales = choose_recipes(module, ranges, INT8)[graph].scales
+    assert scales[graph.outputs[0]].scale[0] / scales[graph.inputs[0]].scale[0] == pytest.approx(ratio, abs=1e-5)
+    fine = choose_recipes(module, ranges, INT16)[graph].scales
+    assert fine[graph.outputs[0]].scale[0] / fine[graph.inputs[0]].scale[0] == pytest.approx(largest, abs=1e-5)
