@@ -139,6 +139,7 @@ row("DynamicPartition", lambda b: [f(5, 3), i(0, 1, 1, 0, 1)], num_partitions=2,
 for _op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
     row(_op, lambda b: [i(b, 4)], dtype=tf.float32)
 row("RandomUniformInt", lambda b: [i(b, 4), s(0), s(9)])
+row("SobolSample", lambda b: [s(3), s(b), s(2)])
 row("StatelessRandomUniform", lambda b: [i(b, 4), i(1, 2)])
 row("StatelessRandomNormal", lambda b: [i(b, 4), i(1, 2)])
 _KEY, _COUNTER = np.array([7], np.uint64), np.array([7, 1], np.uint64)

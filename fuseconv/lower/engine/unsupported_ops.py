@@ -110,6 +110,13 @@ _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
         "e, v = tf.linalg.eigh(x) and (v * tf.sqrt(e)[..., None, :]) @ tf.linalg.matrix_transpose(v), or tf.math.log; "
         "where the matrix is known, compute it when the model is built"
     )),
+    "SobolSample": (
+        "TFLite has no kernel for Sobol numbers; with a constant number of samples they are computed when the model is "
+        "converted, else feed them"
+    ),
+    **dict.fromkeys(("DrawBoundingBoxes", "DrawBoundingBoxesV2"), (
+        "TFLite has no kernel that paints; return the boxes, and draw them when the model has run"
+    )),
     "CTCBeamSearchDecoder": "TFLite has no kernel that searches; decode outside the model, or greedily",
     "XlaCallModule": "it holds a StableHLO module, which is read in SavedModels, not in frozen graphs",
 }

@@ -45,8 +45,8 @@ _BY_KIND = {
         SparseSegmentSum SparseSegmentSumWithNumSegments SparseSoftmax SparseSoftmaxCrossEntropyWithLogits
         SparseTensorDenseAdd SparseTensorDenseMatMul SparseToDense
     """,
-    "Random numbers of a given seed: the same in every run.": """
-        StatelessRandomGetKeyCounter StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomUniform
+    "Random numbers of a given seed, and others that are the same in every run.": """
+        SobolSample StatelessRandomGetKeyCounter StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomUniform
         StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomUniformInt
         StatelessRandomUniformIntV2 StatelessRandomUniformV2
         StatelessTruncatedNormal StatelessTruncatedNormalV2

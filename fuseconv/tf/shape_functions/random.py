@@ -27,6 +27,11 @@ def multinomial(op: Op, logits: Value, num_samples: Value) -> Shapes:
     return (shape_of(logits)[0], scalar(num_samples, "samples"))
 
 
+@infers("SobolSample")
+def sobol(op: Op, dim: Value, num_results: Value, skip: Value) -> Shapes:
+    return scalar(num_results, "samples"), scalar(dim, "dimensions")
+
+
 @infers("StatelessRandomGetKeyCounter")
 def key_counter(op: Op, seed: Value) -> Shapes:
     return [(1,), (2,)]
