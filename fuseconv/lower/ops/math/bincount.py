@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
@@ -12,6 +14,9 @@ from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
 from fuseconv.lower.support.legalize_operands import elementwise, filled, scalar
 from fuseconv.lower.support.type_promotion import cast
+
+# Beyond, there are too many bins for an attribute, and float32 does not hold each integer.
+_MOST_BINS, _WHOLE = 1 << 16, 1 << 24
 
 
 @lowers
@@ -42,16 +47,41 @@ def Bincount(tfl, arr, size, weights):
 
 @lowers
 def HistogramFixedWidth(tfl, values, value_range, nbins):
-    """UNSORTED_SEGMENT_SUM of 1 by the step of the range that each number lies in."""
+    """UNSORTED_SEGMENT_SUM of 1 by the bin that each number lies in, which BUCKETIZE tells as TensorFlow does where
+    the range and the number of bins are constants. Else it is computed in float32, and a number within rounding of a
+    bin's end may be counted in the next one."""
+    require(values.dtype is not types.FLOAT64, "TFLite computes it in float32, not in float64")
     count = cast(tfl, nbins, types.INT32)
     size = product(shape_of(values))
-    x, limits = (cast(tfl, part, types.FLOAT32) for part in (reshape(tfl, values, (size,), values), value_range))
-    low, high = (tfl.gather(limits, scalar(at, types.INT32), axis=0) for at in (0, 1))
-    share = tfl.div(tfl.sub(x, low), tfl.sub(high, low))
-    step = cast(tfl, tfl.floor(tfl.mul(share, cast(tfl, count, types.FLOAT32))), types.INT32)
-    step = tfl.maximum(tfl.minimum(step, tfl.sub(count, 1)), 0)
+    values = reshape(tfl, values, (size,), values)
+    ends = _bin_ends(value_range.data, nbins.data)
+    if ends is None:
+        x, limits = (cast(tfl, part, types.FLOAT32) for part in (values, value_range))
+        low, high = (tfl.gather(limits, scalar(at, types.INT32), axis=0) for at in (0, 1))
+        share = tfl.div(tfl.sub(x, low), tfl.sub(high, low))
+        step = cast(tfl, tfl.floor(tfl.mul(share, cast(tfl, count, types.FLOAT32))), types.INT32)
+        step = tfl.maximum(tfl.minimum(step, tfl.sub(count, 1)), 0)
+    else:
+        step = tfl.bucketize(values, boundaries=ends)
     once = filled(tfl, (size,), 1, types.INT32, values)
     return cast(tfl, unsorted(tfl, "UNSORTED_SEGMENT_SUM", once, step, count), tfl.dtype)
+
+
+def _bin_ends(limits: np.ndarray | None, count: np.ndarray | None) -> tuple[float, ...] | None:
+    """Return the least numbers that lie in bin 1, 2, ...: x is in bin int((x - low) / step), computed in float64. None
+    if the range or the number of bins is not known, or if float32 does not hold these numbers."""
+    if limits is None or count is None or not 0 < count <= _MOST_BINS:
+        return None
+    whole = limits.dtype.kind == "i"
+    low, high = limits.astype(np.float64)
+    if not (low < high and np.isfinite(high - low)) or (whole and max(-low, high) > _WHOLE):
+        return None
+    step, bins = (high - low) / count, np.arange(1, int(count))
+    near = low + bins * step
+    near = np.ceil(near) if whole else near.astype(np.float32)
+    away = [near - 1, near + 1] if whole else [np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)]
+    candidates = np.stack([away[0], near, away[1]]).astype(np.float64)
+    return tuple(candidates[((candidates - low) / step >= bins).argmax(0), bins - 1].tolist())
 
 
 @lowers("InTopK", "InTopKV2")

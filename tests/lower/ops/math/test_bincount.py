@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check
+from fuseconv.testing import check, check_refused
 
 raw = tf.raw_ops
 
@@ -62,6 +62,23 @@ def test_histogram(dtype):
         return tf.histogram_fixed_width(x, limits, 5), tf.histogram_fixed_width(x, limits, 7, tf.int64)
 
     check(counted, tf.TensorSpec([None, 9], dtype))
+
+
+@pytest.mark.parametrize("low, high, bins", [(0, 1, 10), (-3, 2, 7), (0, 255, 17), (-1000, 1003, 64)])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64])
+def test_histogram_of_numbers_where_bins_end(low, high, bins, dtype):
+    apart = [np.linspace(low, high, 2 * bins + 1), np.linspace(low - 1, high + 1, 997), [-1e9, 1e9]]
+    ends = np.concatenate(apart).astype(np.float32).astype(dtype.as_numpy_dtype)
+    spec = tf.TensorSpec([None], dtype)
+    check(
+        lambda x: tf.histogram_fixed_width(x, tf.constant([low, high], dtype), bins), spec, inputs=[ends], static=False
+    )
+
+
+def test_histogram_of_float64_is_refused():
+    limits = tf.constant([0, 1], tf.float64)
+    counted = tf.TensorSpec([5], tf.float64)
+    check_refused(lambda x: tf.histogram_fixed_width(x, limits, 4), counted, match="in float32, not in float64")
 
 
 def test_counts_that_are_joined():
