@@ -213,4 +213,4 @@ def _rows(op: Op, form: Form) -> Arranged | None:
 
 
 def _constant(like: Value, array: np.ndarray) -> Value:
-    return constant(np.ascontiguousarray(array), like.dtype, like.name)
+    return constant(np.asarray(array, order="C"), like.dtype, like.name)

@@ -40,6 +40,7 @@ row("BroadcastTo", lambda b: [f(), i(b, 4)], name="scalar")
 row("BroadcastArgs", lambda b: [i(4, 1), i(2, 4, 3)])
 row("Bitcast", lambda b: [f(b, 4)], type=tf.int32)
 row("Bitcast", lambda b: [f(b, 4)], type=tf.uint8)
+row("Bitcast", lambda b: [f(b)], type=tf.uint8)
 row("Bitcast", lambda b: [n(b, 4, low=0, dtype=np.uint8)], type=tf.int32)
 
 # Joining and splitting.

@@ -32,7 +32,7 @@ def has_int64(kind: str, x: Value) -> bool:
 def as_int64(tfl: Lowering, kind: str, x: Value) -> Value:
     """Return uint64 as the int64 that an op is computed on."""
     if x.data is not None:
-        bits = np.ascontiguousarray(x.data).view(np.int64)
+        bits = np.asarray(x.data, order="C").view(np.int64)
         return constant(bits ^ _LEAST if kind in _ORDERED else bits)
     return _turned(tfl, kind, tfl.bitcast(x, results=[(types.INT64, x.shape)]))
 

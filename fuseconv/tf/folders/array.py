@@ -282,7 +282,7 @@ def bitcast(op: Op, x: np.ndarray) -> np.ndarray:
     target = op.result.dtype.numpy
     require(target.kind != "b" and x.dtype.kind != "b")
     if target.itemsize < x.dtype.itemsize:
-        return np.ascontiguousarray(x)[..., np.newaxis].view(target)
+        return np.asarray(x, order="C")[..., np.newaxis].view(target)
     if target.itemsize > x.dtype.itemsize:
         require(x.ndim and x.shape[-1] * x.dtype.itemsize == target.itemsize)
         return np.ascontiguousarray(x).view(target)[..., 0]

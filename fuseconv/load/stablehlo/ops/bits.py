@@ -19,7 +19,7 @@ def as_bits(tf: Scope, x: Value, dtype: DType) -> Value:
     if x.dtype is dtype:
         return x
     if x.data is not None:
-        return tf.const(np.ascontiguousarray(x.data).view(dtype.numpy), dtype)
+        return tf.const(np.asarray(x.data, order="C").view(dtype.numpy), dtype)
     source = x.op.operands[0] if x.op is not None and x.op.kind == "tf.Bitcast" else None
     return source if source is not None and source.dtype is dtype else tf.Bitcast(x, dtype=dtype)
 

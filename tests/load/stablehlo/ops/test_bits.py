@@ -25,6 +25,12 @@ def test_a_constant_is_read_anew(scope: Scope) -> None:
     assert made.data.tolist() == [-1, 5]  # type: ignore[union-attr]
 
 
+def test_a_scalar_stays_one(scope: Scope) -> None:
+    # One of [1] as the condition of a branch would be true whatever it held.
+    made = as_bits(scope, scope.const(np.array(2**32 - 1, np.uint32), types.UINT32), types.INT32)
+    assert made.shape == () and made.data == -1
+
+
 @pytest.mark.parametrize("unsigned, signed", [(types.UINT64, types.INT64), (types.UINT32, types.INT32)])
 def test_there_and_back_is_the_value_itself(scope: Scope, unsigned: types.DType, signed: types.DType) -> None:
     x = Value(unsigned, (3,))
