@@ -3,12 +3,12 @@
     pip install .[jax]; git clone https://github.com/openxla/stablehlo
     python testdata/stablehlo/make_referee.py stablehlo OUT [--testdata PART | --small]
 
-writes OUT.tar, or OUT itself if it ends with .tar.xz: of each function with expectations in stablehlo/tests/interpret
+writes the archive OUT, compressed if it ends with .xz: of each function with expectations in stablehlo/tests/interpret
 (and of each PARTth module of stablehlo/testdata) FILE/FUNCTION.mlirbc, and .npz with in0, in1, ..., out0, out1, ....
 Constants become arguments, so that nothing is computed while it is converted; a second module FUNCTION+const has those
 that are no tensors of data (sizes, bounds, paddings, starts of reductions) as they were. What MLIR cannot parse is
 counted, by its first sentence. referee.tar.xz is made with --small: a few modules of each op.
-`python -m tests.load.stablehlo.referee OUT.tar` converts and runs the modules.
+`python -m tests.load.stablehlo.referee OUT` converts and runs the modules.
 """
 
 from __future__ import annotations

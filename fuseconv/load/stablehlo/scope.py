@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 
 _WHOLE = {int, bool}
+
+
+# What TFLite has for the small types of MLIR, by how their names begin.
+_WIDER = {"i": "int8", "ui": "uint8", "f": "float32"}
 
 
 class RefusedError(ValueError):
@@ -142,10 +147,17 @@ class Scope(TfBuilder):
         return [op.add_result(value.dtype, None) for value in like]
 
 
+def _advice(name: str) -> str:
+    """Return what to do about a tensor of a small type; nothing about what is no tensor of numbers."""
+    found = re.match(r"tensor of (i|ui|f)\d", name)
+    return f"; cast it to {_WIDER[found[1]]} before you export" if found else ""
+
+
 def tensor_type(var: Var) -> TensorType:
     """Return the type of a variable that is a tensor; refuse others by name."""
     if not isinstance(var.type, TensorType):
-        raise RefusedError(f"it is of the type {getattr(var.type, 'name', var.type)}, which TFLite does not have")
+        name = getattr(var.type, "name", f"{var.type}")
+        raise RefusedError(f"it is of the type {name}, which TFLite does not have{_advice(name)}")
     return var.type
 
 

@@ -1,7 +1,7 @@
 """Convert and run the modules of StableHLO's own tests, and compare with the outputs that they expect.
 
-    python testdata/stablehlo/make_referee.py stablehlo OUT.tar
-    python -m tests.load.stablehlo.referee OUT.tar [--only PART] [--table]
+    python testdata/stablehlo/make_referee.py stablehlo OUT
+    python -m tests.load.stablehlo.referee OUT [--only PART] [--table]
 
 prints what is wrong, why what is refused is, and counts by op; ends with 1 if anything is wrong.
 """

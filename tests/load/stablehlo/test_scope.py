@@ -28,6 +28,9 @@ def test_attributes_of_another_kind_are_damage() -> None:
 def test_what_is_no_tensor_is_refused_by_name() -> None:
     with pytest.raises(RefusedError, match="of the type token"):
         tensor_type(Var(OtherType("token")))
+    for small, wider in {"i4": "int8", "ui2": "uint8", "f8E4M3FN": "float32"}.items():
+        with pytest.raises(RefusedError, match=f"of the type tensor of {small}, .*; cast it to {wider} before"):
+            tensor_type(Var(OtherType(f"tensor of {small}")))
     with pytest.raises(RefusedError, match="the shape of its operand is not known"):
         static_shape(Var(TensorType(types.FLOAT32, (2, None))))
 
