@@ -41,14 +41,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flatbuffers import flexbuffers
 
 from fuseconv.arguments import checked_arguments
 from fuseconv.errors import InputError
 from fuseconv.files import map_file
 from fuseconv.ir.types import BY_NAME
+from fuseconv.load.tflite.flexbuffer import decode
 from fuseconv.load.tflite.model_metadata import describe as describe_metadata
 from fuseconv.load.tflite.model_metadata import list_files
+from fuseconv.load.tflite.table_decoder import DamagedError
 from fuseconv.targets.check import check
 from fuseconv.targets.target import Target
 from fuseconv.tfl import schema
@@ -63,6 +64,9 @@ _FLEX = "Flex"
 _COMPOSITE_ATTRIBUTES = "composite_attributes"
 # What reading a flatbuffer whose offsets lead nowhere can end in.
 _DAMAGE = (struct.error, LookupError, ValueError, TypeError, OverflowError, RecursionError)
+# Tables and vectors may be shared, so that a few bytes stand for any number of them. Encoders share equal vectors only:
+# what is described in all, of which a table counts as so many bytes, is bounded by the size of the file.
+_GROWTH, _LEAST_WORK, _TABLE = 16, 1 << 16, 64
 
 
 @checked_arguments
@@ -130,6 +134,7 @@ class _Reader:
     def __init__(self, model: Any, size: int) -> None:
         self.model = model
         self.size = size
+        self._work = _GROWTH * size + _LEAST_WORK
         self.buffer_sizes = [self._buffer_size(index) for index in range(model.BuffersLength())]
         self.codes = [self._code(model.OperatorCodes(index)) for index in range(model.OperatorCodesLength())]
 
@@ -138,7 +143,7 @@ class _Reader:
         nowhere."""
         model = self.model
         subgraphs = [self._subgraph(model.Subgraphs(index)) for index in range(model.SubgraphsLength())]
-        signatures = [_signature(model.SignatureDefs(index)) for index in range(model.SignatureDefsLength())]
+        signatures = [self._signature(model.SignatureDefs(index)) for index in range(model.SignatureDefsLength())]
         _check_indices(subgraphs, signatures)
         counts: Counter[str] = Counter()
         weights: Counter[str] = Counter()
@@ -209,6 +214,7 @@ class _Reader:
     def _metadata(self, metadata: Any) -> dict[str, Any]:
         data = self.model.Buffers(metadata.Buffer()).DataAsNumpy()
         raw = data.tobytes() if isinstance(data, np.ndarray) else b""
+        self._spend(1, range(len(raw)))
         text = raw.rstrip(b"\0").decode("ascii", errors="replace")
         printable = text.isprintable() and "\ufffd" not in text
         return {"name": _text(metadata.Name()), "size": len(raw), "text": text if printable else None}
@@ -221,22 +227,50 @@ class _Reader:
                 return describe_metadata(data.tobytes() if isinstance(data, np.ndarray) else b"")
         return None
 
+    def _spend(self, tables: int, *vectors: Any) -> None:
+        """Count what is described. Raises ValueError if it is more than the file accounts for."""
+        self._work -= _TABLE * tables + sum(len(vector) * (1 if isinstance(vector, str) else 4) for vector in vectors)
+        if self._work < 0:
+            raise ValueError("its tables are shared so often that they stand for much more than the file holds")
+
     def _subgraph(self, subgraph: Any) -> dict[str, Any]:
+        inputs, outputs = _list(subgraph.InputsAsNumpy()), _list(subgraph.OutputsAsNumpy())
+        name = _text(subgraph.Name())
+        self._spend(1 + subgraph.TensorsLength() + subgraph.OperatorsLength(), name, inputs, outputs)
         return {
-            "name": _text(subgraph.Name()),
-            "inputs": _list(subgraph.InputsAsNumpy()),
-            "outputs": _list(subgraph.OutputsAsNumpy()),
+            "name": name,
+            "inputs": inputs,
+            "outputs": outputs,
             "tensors": [self._tensor(subgraph.Tensors(index)) for index in range(subgraph.TensorsLength())],
             "ops": [self._op(subgraph.Operators(index)) for index in range(subgraph.OperatorsLength())],
         }
 
-    def _tensor(self, tensor: Any) -> dict[str, Any]:
+    def _signature(self, signature: Any) -> dict[str, Any]:
+        def names(length: int, item: Any) -> dict[str, int]:
+            self._spend(length)
+            found = {_text(item(index).Name()): item(index).TensorIndex() for index in range(length)}
+            self._spend(0, *found)
+            return found
+
         return {
-            "name": _text(tensor.Name()),
+            "key": _text(signature.SignatureKey()),
+            "subgraph": signature.SubgraphIndex(),
+            "inputs": names(signature.InputsLength(), signature.Inputs),
+            "outputs": names(signature.OutputsLength(), signature.Outputs),
+        }
+
+    def _tensor(self, tensor: Any) -> dict[str, Any]:
+        name, shape, signature = _text(tensor.Name()), _list(tensor.ShapeAsNumpy()), None
+        if not tensor.ShapeSignatureIsNone():
+            signature = _list(tensor.ShapeSignatureAsNumpy())
+        quantization = _quantization(tensor.Quantization())
+        self._spend(0, name, shape, signature or (), range(quantization["count"] if quantization else 0))
+        return {
+            "name": name,
             "type": schema.enum_name("TensorType", tensor.Type()),
-            "shape": _list(tensor.ShapeAsNumpy()),
-            "shape_signature": None if tensor.ShapeSignatureIsNone() else _list(tensor.ShapeSignatureAsNumpy()),
-            "quantisation": _quantization(tensor.Quantization()),
+            "shape": shape,
+            "shape_signature": signature,
+            "quantisation": quantization,
             "is_variable": bool(tensor.IsVariable()),
             "is_sparse": tensor.Sparsity() is not None,
             "buffer": tensor.Buffer(),
@@ -245,13 +279,18 @@ class _Reader:
 
     def _op(self, op: Any) -> dict[str, Any]:
         kind, name, version = self.codes[op.OpcodeIndex()]
+        operands, results = _list(op.InputsAsNumpy()), _list(op.OutputsAsNumpy())
+        intermediates = _list(op.IntermediatesAsNumpy())
+        self._spend(0, operands, results, intermediates, range(op.CustomOptionsLength()))
+        options = _flexbuffer(op.CustomOptionsAsNumpy()) if kind == "CUSTOM" else _options(op)
+        self._spend(0, *(value for value in options.values() if isinstance(value, (list, str, dict))))
         return {
             "op": name,
             "version": version,
-            "operands": _list(op.InputsAsNumpy()),
-            "results": _list(op.OutputsAsNumpy()),
-            "options": _flexbuffer(op.CustomOptionsAsNumpy()) if kind == "CUSTOM" else _options(op),
-            "intermediates": _list(op.IntermediatesAsNumpy()),
+            "operands": operands,
+            "results": results,
+            "options": options,
+            "intermediates": intermediates,
         }
 
 
@@ -292,18 +331,6 @@ def _activation_bytes(tensor: dict[str, Any]) -> int:
         return 0
     dtype = BY_NAME.get(tensor["type"].lower())
     return (1 if dtype is None else item_bytes(dtype)) * math.prod(max(size, 0) for size in tensor["shape"])
-
-
-def _signature(signature: Any) -> dict[str, Any]:
-    def names(length: int, item: Any) -> dict[str, int]:
-        return {_text(item(index).Name()): item(index).TensorIndex() for index in range(length)}
-
-    return {
-        "key": _text(signature.SignatureKey()),
-        "subgraph": signature.SubgraphIndex(),
-        "inputs": names(signature.InputsLength(), signature.Inputs),
-        "outputs": names(signature.OutputsLength(), signature.Outputs),
-    }
 
 
 def _quantization(parameters: Any) -> dict[str, Any] | None:
@@ -350,8 +377,8 @@ def _flexbuffer(data: Any) -> dict[str, Any]:
     """Return the map that a vector of bytes holds; {"size": bytes} where it is in another format."""
     raw = data.tobytes() if isinstance(data, np.ndarray) else b""
     try:
-        decoded = flexbuffers.Loads(raw) if raw else {}
-    except _DAMAGE:
+        decoded = decode(raw) if raw else {}
+    except DamagedError:
         # Custom options may be in any format.
         decoded = None
     return _plain(decoded) if isinstance(decoded, dict) else {"size": len(raw)}

@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import flatbuffers
@@ -28,6 +29,7 @@ from fuseconv.tfl.generated_schema import generated
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.write.flatbuffer_export import to_bytes, write
 from fuseconv.write.flexbuffer import encode
+from tests.fuzz.shared_tables import SHARED, build, nested
 from tests.tfl.interpret import module_of
 
 
@@ -304,3 +306,14 @@ def test_no_tensorflow_and_no_weights_are_needed(tmp_path: Path):
     code = f"import sys; from fuseconv.inspecting import inspect; inspect({str(tmp_path / 'm')!r}); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "fuseconv.inspecting" in modules and "tensorflow" not in modules
+
+
+@pytest.mark.parametrize("name", sorted(SHARED))
+def test_tables_that_are_shared_stand_for_no_more_than_the_file_accounts_for(name: str, tmp_path: Path):
+    (tmp_path / "small.tflite").write_bytes(build(name, Random(1)))
+    if name == "options":  # of a custom op, which may be in any format
+        described = inspect(tmp_path / "small.tflite")["subgraphs"][0]["ops"][0]["options"]
+        assert described == {"size": len(nested(12, 8))}
+    else:
+        with pytest.raises(InputError, match="shared so often that they stand for much more than the file holds"):
+            inspect(tmp_path / "small.tflite")
