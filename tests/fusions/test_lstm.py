@@ -82,8 +82,9 @@ def test_zeros_of_a_shape_begin_a_second_layer() -> None:
 def test_an_initial_state_that_is_constant() -> None:
     layer = _layer()
     state = [tf.random.stateless_normal((2, 5), (seed, 7)) for seed in (1, 2)]
-    converted = check(lambda x: layer(x, initial_state=state), tf.TensorSpec([2, 7, 3]))
-    assert Counter(converted.ops)[LSTM] == 1
+    for target, write in ((None, "TILE"), ("micro", "GATHER")):
+        converted = check(lambda x: layer(x, initial_state=state), tf.TensorSpec([2, 7, 3]), target=target)
+        assert Counter(converted.ops)[LSTM] == 1 and Counter(converted.ops)[write] == 2
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.0])

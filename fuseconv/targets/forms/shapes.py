@@ -89,11 +89,21 @@ def times_ones(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.mul(tfl.reshape(x, before), np.ones(others, x.dtype.numpy))]
 
 
+def written(tfl: Builder, op: Op) -> list[Value] | None:
+    """TILE(x, 1), which writes the state of a recurrent op -> GATHER(x, [0, 1, ...]): XNNPACK runs neither."""
+    x, shape = op.operands[0], known_shape(op.result)
+    if x is None or shape is None or not op.result.variable or x.shape != op.result.shape:
+        return None
+    state = tfl.typed_op("GATHER", [x, tfl.ints([*range(shape[0])])], [(x.dtype, x.shape)], {"axis": 0})[0]
+    state.variable = True
+    return [state]
+
+
 def broadcast(tfl: Builder, op: Op) -> list[Value] | None:
     """TILE(x, multiples) -> RESHAPE(BROADCAST_TO(RESHAPE(x, [1, a]), [m, a]), [m * a])."""
     x, shape = op.operands[0], known_shape(op.result)
     before = None if x is None else known_shape(x)
-    if x is None or shape is None or before is None or 0 in before:
+    if x is None or op.result.variable or shape is None or before is None or 0 in before:
         return None
     apart: list[tuple[int, int]] = []
     for size, whole in zip(before, shape):
@@ -115,5 +125,5 @@ def _aligned(op: Op) -> tuple[Value, list[int], list[int]] | None:
 FORMS = {
     "EXPAND_DIMS": (reshape,), "SQUEEZE": (reshape,), "RESHAPE": (total, reshape),
     "FILL": (constant_fill, computed_fill), "ZEROS_LIKE": (constant_fill,), "SHAPE": (constant_shape,),
-    "BROADCAST_TO": (tiled, times_ones), "TILE": (broadcast,),
+    "BROADCAST_TO": (tiled, times_ones), "TILE": (written, broadcast),
 }  # fmt: skip
