@@ -1,7 +1,7 @@
 """Diagonals and bands of matrices, the last two dimensions of a tensor.
 
 The elements of the result are gathered: which of the operand's each is depends on shapes alone, which must be known in
-the last dimensions, but for a main diagonal.
+the last dimensions, but for a single diagonal.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ def MatrixDiag(tfl, diagonal):
 
 @lowers("MatrixDiagV2", "MatrixDiagV3")
 def MatrixDiagV3(tfl, diagonal, k, num_rows, num_cols, padding_value, *, align=None):
-    """MATRIX_DIAG of a main diagonal; else GATHER of the diagonals and the padding."""
+    """MATRIX_DIAG of a main diagonal, and PAD of it for another one of unknown size; else GATHER of the diagonals and
+    the padding."""
     low, high = _band(k)
     rows, columns = (int(constant_of(x, "the size of the matrix").reshape(())) for x in (num_rows, num_cols))
-    simple = low == high == 0 and rows == columns == -1
-    if simple and padding_value.is_const and not padding_value.data.any():
+    simple = low == high and rows == columns == -1 and padding_value.is_const and not padding_value.data.any()
+    if simple and low == 0:
         return MatrixDiag(tfl, diagonal)
     dims = shape_of(diagonal)
+    if simple and not is_static(dims[-1:]):
+        above, below = max(high, 0), max(-low, 0)
+        pads = np.array([*[(0, 0)] * (len(dims) - 1), (below, above), (above, below)], np.int32)
+        return build_legalized(tfl, "PAD", lambda wide: tfl.pad(wide, pads), MatrixDiag(tfl, diagonal))
     inner = static_dims(dims[-1:] if low == high else dims[-2:], "the size of the diagonals")
     least = inner[-1] + max(0, -high), inner[-1] + max(0, low)
     square = rows == columns == -1
@@ -157,11 +162,14 @@ def _part(tfl: Lowering, x: Value, low: int, high: int, align: str, padding: Val
     """Return diagonals [..., high - low + 1, longest] of matrices, or one [..., longest] where low is high. padding:
     for the ends of shorter ones."""
     *batch, height, width = shape_of(x)
-    if low == high == 0 and not is_static((height, width)):
-        # Neighbors on the diagonal are a row and a column apart.
+    if low == high and not is_static((height, width)):
+        # Neighbors on the diagonal are a row and a column apart; the first is behind `above` columns, or `below` rows.
+        above, below = max(high, 0), max(-low, 0)
         step = tfl.add(dim_scalar(tfl, width, x), 1)
-        count = tfl.minimum(dim_scalar(tfl, height, x), dim_scalar(tfl, width, x))
+        count = tfl.minimum(dim_scalar(tfl, height - below, x), dim_scalar(tfl, width - above, x))
         places = tfl.mul(tfl.range(scalar(0, types.INT32), count, scalar(1, types.INT32)), step)
+        if low:
+            places = tfl.add(places, above or tfl.mul(dim_scalar(tfl, width, x), below))
         flat = reshape(tfl, x, (product(batch), product([height, width])))
         taken = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=1), flat)
         return reshape(tfl, taken, (*batch, shape_of(taken)[1]), x, taken)

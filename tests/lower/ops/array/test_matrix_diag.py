@@ -56,7 +56,16 @@ def test_unknown_sizes():
     check(tf.linalg.diag, spec(None, None))
     check(lambda x: tf.linalg.set_diag(x, tf.reduce_sum(x, 1)), spec(None, 7, None), batches=(2,))
     check(lambda x: tf.linalg.band_part(x, 1, -1), spec(None, None, 4))
-    check_refused(lambda x: tf.linalg.diag_part(x, k=1), spec(None, None, 4), match="MatrixDiagPartV3.*size")
+    check_refused(lambda x: tf.linalg.diag_part(x, k=(0, 1)), spec(None, None, 4), match="MatrixDiagPartV3.*size")
+
+
+@pytest.mark.parametrize("k", [-2, -1, 1, 2])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int64, tf.bool])
+def test_one_diagonal_of_an_unknown_size(k, dtype):
+    check(lambda x: tf.linalg.diag(x, k=k), spec(None, None, dtype=dtype))
+    for shape in ((None, None, 4), (2, 5, None), (None, None, None)):
+        sizes = [np.resize([1, 0, 3, 5, 7, 2, 0, 4], (2, 5, 4)).astype(dtype.as_numpy_dtype)]
+        check(lambda x: tf.linalg.diag_part(x, k=k), spec(*shape, dtype=dtype), inputs=sizes, static=False)
 
 
 @pytest.mark.parametrize("below", [-1, 0, 2])
