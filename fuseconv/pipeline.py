@@ -66,6 +66,7 @@ from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
+from fuseconv.transforms.tfl.fill_broadcasts import fill_broadcasts
 from fuseconv.transforms.tfl.fill_from_tensors import fill_from_tensors
 from fuseconv.transforms.tfl.known_sizes import known_sizes
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
@@ -191,6 +192,7 @@ CLEANUP_TFL: Pipeline = (
     pack_to_concat,
     # Each target takes one form of a broadcast, and TILE no int16.
     tile_broadcasts.when(_stays_float_in_litert), fill_from_tensors.when(_stays_float_in_litert),
+    fill_broadcasts.when(_stays_float_in_litert),
     canonicalize, presize_states, canonicalize, pretranspose_matmul, legalize_outputs,
 )  # fmt: skip
 

@@ -58,7 +58,7 @@ LEFT = {
         write/control_dependencies.py:_RUNS_FUNCTIONS
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING transforms/tfl/canonicalize_tfl.py:_COMPARED_AND_SELECTED
-        transforms/tfl/canonicalize_tfl.py:_BROADCASTS_SLOWLY transforms/tfl/return_constants.py:_COPIES
+        transforms/tfl/return_constants.py:_COPIES
         transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/once.py:_KINDS tfl/integer.py:_SAME tfl/integer.py:_JOINED
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
         quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:EXPANDS

@@ -3,6 +3,8 @@ them. They are in capitals, as no TF op's is. What a single rule needs stands th
 
 from __future__ import annotations
 
+from fuseconv.ir import types
+
 ELEMENTWISE = (
     "ABS", "ADD", "CAST", "CEIL", "COS", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
     "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT",
@@ -11,6 +13,11 @@ ELEMENTWISE = (
 )  # fmt: skip
 ARITHMETIC = ("ADD", "SUB", "MUL", "DIV")
 COMMUTATIVE = ("ADD", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+# Ops, and the types of which their kernels take 1.2 to 10 times as long if the operands' shapes differ.
+BROADCASTS_SLOWLY = {
+    "MAXIMUM": (types.INT32, types.INT64), "MINIMUM": (types.INT32, types.INT64),
+    "SELECT_V2": (types.FLOAT32, types.INT32), "SQUARED_DIFFERENCE": (types.INT32, types.INT64),
+}  # fmt: skip
 REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.pass_manager import module_pass
@@ -24,6 +25,12 @@ _REDUCTIONS = frozenset({"tf.All", "tf.Any", "tf.Max", "tf.Mean", "tf.Min", "tf.
 _NEUTRAL = {
     "tf.Add": ((0, 1), 0), "tf.AddV2": ((0, 1), 0), "tf.Div": ((1,), 1), "tf.LogicalAnd": ((0, 1), True),
     "tf.LogicalOr": ((0, 1), False), "tf.Mul": ((0, 1), 1), "tf.RealDiv": ((1,), 1), "tf.Sub": ((1,), 0),
+}  # fmt: skip
+# Ops, and the types of which TFLite's kernels take longer for a number than for a tensor that holds it. SelectV2
+# is none of them, as what it chooses tells activations; `fill-broadcasts` sees to it, and to constants.
+_SLOW = {
+    "tf.FloorDiv": (types.INT32,), "tf.FloorMod": (types.FLOAT32,), "tf.Maximum": (types.INT32, types.INT64),
+    "tf.Minimum": (types.INT32, types.INT64), "tf.SquaredDifference": (types.INT32,),
 }  # fmt: skip
 
 
@@ -109,6 +116,8 @@ class _Numbers:
         for index, value in enumerate(op.operands):
             number = self.known.get(value)  # type: ignore[arg-type]
             if number is None or value is None or value.shape == () or op.result.shape is None:
+                continue
+            if value.dtype in _SLOW.get(op.kind, ()) and not value.is_static:
                 continue
             if _broadcast([v for place, v in enumerate(op.operands) if place != index]) == op.result.shape:
                 op.set_operand(index, constant(number, value.dtype, value.name))

@@ -32,11 +32,6 @@ _COMPARED_AND_SELECTED = (
     "EQUAL", "FLOOR_DIV", "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "POW", "SELECT",
     "SELECT_V2",
 )
-# Of those whose operands broadcast, the kernels that take 1.3 to 6 times as long to do so as on operands of one shape.
-_BROADCASTS_SLOWLY = frozenset({
-    *((name, dtype) for name in ("MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE") for dtype in (types.INT32, types.INT64)),
-    ("FLOOR_DIV", types.INT32), ("FLOOR_MOD", types.FLOAT32),
-})  # fmt: skip
 # How many elements the kernels have to find in a row, each with its own of the constant or all with the same one, to
 # take no longer than on operands of one shape.
 _SHORTEST_RUN = 32
@@ -311,9 +306,8 @@ def repeated_constant(op: Op, tfl: Builder) -> Value | None:
     for index, (value, other) in enumerate(zip(op.operands, op.operands[::-1])):
         if value is None or value.data is None or other is None or other.is_const or value.quantization is not None:
             continue
-        if (op.type, value.dtype) in _BROADCASTS_SLOWLY:
-            return None
         once = _with_long_runs(value.data, _once(value.data))
+        # A number that a kernel broadcasts slowly becomes a FILL (`fill-broadcasts`).
         if value.dtype.is_integer and once.size > 1:
             return None
         if other.shape == op.result.shape and once.size < value.data.size:
@@ -327,8 +321,7 @@ def repeated_constant(op: Op, tfl: Builder) -> Value | None:
 def splat_constant(op: Op, tfl: Builder) -> Value | None:
     """its constant holds one number everywhere, which broadcasts"""
     # Rows that repeat themselves stay: the kernels take longer to broadcast these.
-    slow = (op.type, op.operands[-1] and op.operands[-1].dtype) in _BROADCASTS_SLOWLY
-    return None if slow else _reading(op, tfl, _number_everywhere)
+    return _reading(op, tfl, _number_everywhere)
 
 
 @_rewrites(*_COMPARED_AND_SELECTED, *sorted(kind.removeprefix("tfl.") for kind in _BROADCASTING))

@@ -116,3 +116,27 @@ def test_a_sum_of_halves_is_not_that_of_a_rounded_count() -> None:
     }
     """
     check_pass("propagate-splats", before, before.replace("tf.Mul(%x, %b)", "tf.Mul(%x, float16[] 6250)"))
+
+
+def test_what_kernels_broadcast_slowly_stays_a_tensor() -> None:
+    check_pass("propagate-splats", """
+    main {
+      input %x: int32[n,2]
+      input %f: float32[n,2]
+      %zeros: int32[n,2] = tf.ZerosLike(%x)
+      %ones: float32[n,2] = tf.OnesLike(%f)
+      %a: int32[n,2] = tf.Maximum(%x, %zeros)
+      %b: float32[n,2] = tf.Maximum(%f, %ones)
+      return %a, %b
+    }
+    """, """
+    main {
+      input %x: int32[n,2]
+      input %f: float32[n,2]
+      %zeros: int32[n,2] = tf.ZerosLike(%x)
+      %ones: float32[n,2] = tf.OnesLike(%f)
+      %a: int32[n,2] = tf.Maximum(%x, %zeros)
+      %b: float32[n,2] = tf.Maximum(%f, float32[] 1.0)
+      return %a, %b
+    }
+    """)

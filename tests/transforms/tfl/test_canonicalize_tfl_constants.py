@@ -36,8 +36,8 @@ _ROW = np.arange(40)
         # Kernels of integers broadcast numbers at most.
         ("ADD", "int32", np.full([3, 5], 7), (1, 1)),
         ("ADD", "int32", np.tile(_ROW, [2, 1]), (2, 40)),
-        ("MINIMUM", "int32", np.full([3, 5], 7), (3, 5)),
-        ("FLOOR_DIV", "int32", np.full([3, 5], 7), (3, 5)),
+        ("MINIMUM", "int32", np.full([3], 7), (1,)),
+        ("FLOOR_DIV", "int32", np.full([3, 5], 7), ()),
         ("FLOOR_MOD", "int32", np.full([3, 5], 7), ()),
     ],
 )
