@@ -21,8 +21,8 @@ from fuseconv.tfl.traits import BROADCASTS_SLOWLY
 _KINDS = frozenset(f"tfl.{kind}" for kind in BROADCASTS_SLOWLY)
 # With fewer elements FILL takes as much as it saves. What an unknown size counts as: that of a batch may be 1.
 _FEWEST, _UNKNOWN = 32, 8
-# SELECT_V2 of more takes as long as memory does.
-_MOST = {"SELECT_V2": 1 << 17}
+# SELECT_V2 gains less; of more elements it takes as long as memory does.
+_FEWEST_SELECTED, _MOST_SELECTED = 256, 1 << 17
 
 
 @module_pass("fill-broadcasts", requires=(TFL_ONLY,), kinds=_KINDS)
@@ -34,21 +34,19 @@ def fill_broadcasts(module: Module) -> None:
 
 
 def _spread(op: Op, out: list[Op], sizes: dict[Shape, Value]) -> None:
-    """Fill tensors with the numbers among the operands of an op, if the others have its result's shape. sizes: those of
-    unknown shapes that ops have computed before."""
-    numbers = {index: x for index, x in enumerate(op.operands) if x is not None and _is_number(x)}
+    """Fill a tensor with the number among the operands of an op, if the others have its result's shape. sizes: those of
+    shapes that ops before have read."""
+    numbers = [index for index, x in enumerate(op.operands) if x is not None and _is_number(x)]
     others = [x for index, x in enumerate(op.operands) if index not in numbers]
     shape = op.result.shape
-    if not numbers or shape is None or not _is_many(op.type, shape):
+    if len(numbers) != 1 or shape is None or not _pays(op.type, shape):
         return
     if any(x is None or x.shape != shape for x in others):
         return
-    if any(number.dtype not in BROADCASTS_SLOWLY[op.type] for number in numbers.values()):
-        return
-    tfl = Builder(out, op.name, op.sources)
-    for index, number in numbers.items():
-        like = next((x for x in others if x is not None and x.dtype is number.dtype), others[0])
-        op.set_operand(index, _filled(tfl, number, like, sizes))  # type: ignore[arg-type]
+    number: Value = op.operands[numbers[0]]  # type: ignore[assignment]
+    if number.dtype in BROADCASTS_SLOWLY[op.type]:
+        like = next(x for x in others if x is not None and x.dtype is number.dtype)
+        op.set_operand(numbers[0], _filled(Builder(out, op.name, op.sources), number, like, sizes))
 
 
 def _is_number(x: Value) -> bool:
@@ -56,10 +54,12 @@ def _is_number(x: Value) -> bool:
     return x.shape == () or (x.data is not None and x.data.size == 1)
 
 
-def _is_many(kind: str, shape: Shape) -> bool:
+def _pays(kind: str, shape: Shape) -> bool:
     """Return whether so many elements are worth a FILL."""
     count = math.prod(size if isinstance(size, int) else _UNKNOWN for size in shape)
-    return count >= _FEWEST and (kind not in _MOST or count <= _MOST[kind])
+    if kind == "SELECT_V2":
+        return _FEWEST_SELECTED <= count <= _MOST_SELECTED
+    return count >= _FEWEST
 
 
 def _filled(tfl: Builder, number: Value, like: Value, sizes: dict[Shape, Value]) -> Value:
@@ -69,7 +69,7 @@ def _filled(tfl: Builder, number: Value, like: Value, sizes: dict[Shape, Value])
     made = [(number.dtype, shape)]
     if number.data is not None:
         number = constant(number.data.reshape(()), number.dtype, number.name)
-        if not like.is_static and number.dtype is like.dtype and not any(number.data.tobytes()):  # type: ignore[union-attr]
+        if not like.is_static and not any(number.data.tobytes()):  # type: ignore[union-attr]
             return tfl.typed_op("ZEROS_LIKE", [like], made, {})[0]
     if shape not in sizes:
         sizes[shape] = tfl.ints(shape) if like.is_static else tfl.shape_(like)

@@ -46,22 +46,22 @@ def test_zeros_of_unknown_sizes_take_one_op() -> None:
 def test_known_sizes_are_constants_and_numbers_may_be_computed() -> None:
     check_pass("fill-broadcasts", """
     main {
-      input %mask: bool[8,8]
-      input %x: float32[8,8]
+      input %mask: bool[16,16]
+      input %x: float32[16,16]
       input %number: float32[]
-      %y: float32[8,8] = tfl.SELECT_V2(%mask, %number, %x)
-      %z: float32[8,8] = tfl.SELECT_V2(%mask, %y, float32[] -0.0)
+      %y: float32[16,16] = tfl.SELECT_V2(%mask, %number, %x)
+      %z: float32[16,16] = tfl.SELECT_V2(%mask, %y, float32[] -0.0)
       return %z
     }
     """, """
     main {
-      input %mask: bool[8,8]
-      input %x: float32[8,8]
+      input %mask: bool[16,16]
+      input %x: float32[16,16]
       input %number: float32[]
-      %many: float32[8,8] = tfl.FILL(int32[2] [8, 8], %number)
-      %y: float32[8,8] = tfl.SELECT_V2(%mask, %many, %x)
-      %zeros: float32[8,8] = tfl.FILL(int32[2] [8, 8], float32[] -0.0)
-      %z: float32[8,8] = tfl.SELECT_V2(%mask, %y, %zeros)
+      %many: float32[16,16] = tfl.FILL(int32[2] [16, 16], %number)
+      %y: float32[16,16] = tfl.SELECT_V2(%mask, %many, %x)
+      %zeros: float32[16,16] = tfl.FILL(int32[2] [16, 16], float32[] -0.0)
+      %z: float32[16,16] = tfl.SELECT_V2(%mask, %y, %zeros)
       return %z
     }
     """)  # fmt: skip
@@ -88,6 +88,8 @@ def test_what_gains_nothing_stays() -> None:
       %g: float32[512,512] = tfl.SELECT_V2(%many, %big, float32[] 9.0)
       %h: int64[n,64] = tfl.SELECT_V2(%one, %wide, int64[] 9)
       %i: float32[n,64] = tfl.SELECT_V2(%flag, %f, float32[] 9.0)
-      return %a, %b, %c, %d, %e, %g, %h, %i
+      %j: bool[n,64] = tfl.GREATER(%f, float32[] 1.0)
+      %k: float32[n,64] = tfl.SELECT_V2(%j, float32[] 0.0, float32[] 9.0)
+      return %a, %b, %c, %d, %e, %g, %h, %i, %k
     }
     """)
