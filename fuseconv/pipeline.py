@@ -66,6 +66,7 @@ from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
+from fuseconv.transforms.tfl.delegate_copies import delegate_copies
 from fuseconv.transforms.tfl.fill_broadcasts import fill_broadcasts
 from fuseconv.transforms.tfl.fill_from_tensors import fill_from_tensors
 from fuseconv.transforms.tfl.known_sizes import known_sizes
@@ -226,7 +227,7 @@ CONVERT: Pipeline = (
         # What these add would hide what quantization looks for, which runs them itself.
         bypass_xnnpack.when(_stays_float), bypass_xnnpack_copies.when(_stays_float_in_litert),
         return_constants.when(_stays_float_in_litert),
-        protect_shared_memory.when(_stays_float),
+        protect_shared_memory.when(_stays_float), delegate_copies.when(_stays_float_in_litert),
     )),
     Stage("quantize", QUANTIZE),
     Stage("tile", (Deferred("fuseconv.transforms.whole_files", _runs_whole_files),)),
