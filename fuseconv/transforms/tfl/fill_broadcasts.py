@@ -20,7 +20,7 @@ from fuseconv.tfl.traits import BROADCASTS_SLOWLY
 
 _KINDS = frozenset(f"tfl.{kind}" for kind in BROADCASTS_SLOWLY)
 # With fewer elements FILL takes as much as it saves. What an unknown size counts as: that of a batch may be 1.
-_FEWEST, _UNKNOWN = 32, 8
+_FEWEST, _UNKNOWN = 32, 4
 # SELECT_V2 gains less; of more elements it takes as long as memory does.
 _FEWEST_SELECTED, _MOST_SELECTED = 256, 1 << 17
 

@@ -29,7 +29,7 @@ def _built(layer: Any, seed: int = 1, time: int = TIME) -> Any:
 LSTMS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "last": ({}, lstm(LAST)),
     "sequences": ({"return_sequences": True}, lstm()),
-    "state": ({"return_state": True}, lstm(LAST, CELL, ["STRIDED_SLICE"])),  # the last output is two outputs of the file
+    "state": ({"return_state": True}, lstm(LAST, CELL, ["STRIDED_SLICE"])),  # the last output is returned twice
     "sequences and state": ({"return_sequences": True, "return_state": True}, lstm(LAST, CELL)),
     "backwards": ({"go_backwards": True}, lstm(REVERSED, LAST)),
     "sequences backwards": ({"go_backwards": True, "return_sequences": True}, lstm(REVERSED)),
