@@ -101,6 +101,8 @@ def _guarded(plugin: str, load) -> ModuleType:
         is_file = Path(f"{plugin}.py").is_file()
         help = f"did you mean the file {plugin}.py?" if is_file else "a plug-in's file ends with .py"
         raise InputError(f"there is no module {plugin}; {help}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         # A plug-in is code of the user's and may raise anything; the error says which line of it did.
         raise InputError(f"the plug-in {plugin} cannot be loaded: {raised(error)}") from error

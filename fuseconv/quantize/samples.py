@@ -201,6 +201,8 @@ def _of_script(path: Path) -> Iterator[Sample]:
         if callable(getattr(module, "samples", None)):
             yield from module.samples()
             return
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, GeneratorExit):  # the user ends it, or the reader of the samples
+        raise
+    except BaseException as error:
         raise InputError(f"the calibration data {path} cannot be run: {type(error).__name__}: {error}") from error
     raise InputError(f"the calibration data {path} has no function samples()")

@@ -198,6 +198,7 @@ def test_a_file_that_is_named_twice_counts_once(tmp_path):
         ("1 / 0\n", r"cannot be loaded: ZeroDivisionError: .*mine\.py:5"),
         ("def f(:\n", r"cannot be loaded: SyntaxError"),
         ("raise SystemExit(0)\n", r"cannot be loaded: SystemExit: 0 .*mine\.py:5"),
+        ("import asyncio\nraise asyncio.CancelledError\n", r"cannot be loaded: CancelledError: .*mine\.py:6"),
     ],
 )
 def test_a_module_that_is_wrong_is_named(tmp_path, text, why):

@@ -135,6 +135,7 @@ def test_what_is_no_path_is_taken_as_it_is() -> None:
     ("data.py", "import nothing_of_this_name", "cannot be run: ModuleNotFoundError"),
     ("data.py", "None.shape\ndef samples(): yield {}", "cannot be run: AttributeError"),
     ("data.py", "raise SystemExit(3)", "cannot be run: SystemExit: 3"),
+    ("data.py", "raise BaseException(3)", "cannot be run: BaseException: 3"),
     ("data.py", "def samples():\n    yield {}\n    raise KeyError('gone')", "cannot be run: KeyError: 'gone'"),
 ])  # fmt: skip
 def test_what_cannot_be_read(name: str, content: str | None, why: str, tmp_path: Path) -> None:
