@@ -14,7 +14,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from tests.fuzz import blow_ups, bundles, bytecode, configs, disk, graphs, ladders, messages, nodes
+from tests.fuzz import (
+    blow_ups,
+    bundles,
+    bytecode,
+    commands,
+    configs,
+    disk,
+    grafts,
+    graphs,
+    ladders,
+    messages,
+    nodes,
+    shared_tables,
+    tables,
+)  # fmt: skip
 from tests.fuzz.child import SECRET
 from tests.fuzz.damage import damage
 from tests.fuzz.server import Request
@@ -49,7 +63,7 @@ class Case:
     @property
     def needs_keras(self) -> bool:
         """Whether it runs where TensorFlow is imported."""
-        return self.kind == "verify" or self.source.endswith((".h5", ".keras"))
+        return self.kind in ("verify", "command") or self.source.endswith((".h5", ".keras"))
 
 
 @dataclass(frozen=True)
@@ -90,7 +104,8 @@ def prepare(case: Case, base: Path) -> Request:
     model = _write(case, rng, folder)
     if rng.random() < 0.5:
         (folder / "out" / "out.tflite").write_bytes(OLD_OUTPUT)
-    return Request(str(folder), str(base), str(model), *_command(case, rng, folder, model))  # type: ignore[arg-type]
+    command = _command(case, rng, folder, model)
+    return Request(str(folder), str(base), str(model), *command, case.kind == "command")  # type: ignore[arg-type]
 
 
 # Kinds whose models are made of nothing but a name.
@@ -100,6 +115,9 @@ _BUILT: dict[str, Callable[[str, Random], bytes]] = {
 
 
 def _write(case: Case, rng: Random, folder: Path) -> Path:
+    if case.kind == "shared":
+        of = Source(case.source, "tflite", {"": shared_tables.build(case.source, rng)}, ".tflite")
+        return of.write(folder / "model")
     if case.kind in _BUILT:
         of = Source(case.source, "frozen", {"": _BUILT[case.kind](case.source, rng)}, ".pb")
         return of.write(folder / "model")
@@ -120,12 +138,19 @@ def _command(case: Case, rng: Random, folder: Path, model: Path) -> tuple[list[s
     if case.kind == "verify":
         return ["verify", str(model), str(folder / "tmp" / "file.tflite")], seconds, command, False
     if case.kind == "quantize":
-        # In integers, the file would run: what LiteRT makes of a damaged one is not ours to say.
+        # In integers, the file would run (`tables` does that).
         form = rng.choice(("float16", "dynamic"))
         out = str(folder / "out" / "out.tflite")
-        return ["quantize", str(model), "-o", out, "--quantize", form], seconds, command, False
+        return ["quantize", str(model), "-o", out, "--quantize", form], seconds, command, True
     if case.source.endswith(".tflite"):
         return ["inspect", str(model), *rng.choice(([], ["--json"]))], seconds, command, False
+    if case.kind == "command":
+        whole = source(f"{case.source}.tflite").files[""]
+        return commands.arguments(rng, folder, model, whole), 3 * seconds, command, False
+    if case.kind == "shared":
+        return _of_tables(rng, folder, model, "conv_bn.tflite"), 2 * seconds, command, True
+    if case.kind == "tables":
+        return _of_tables(rng, folder, model, case.source), 2 * seconds, command, True
     args = ["convert", str(model), "-o", str(folder / "out" / "out.tflite")]
     options = rng.choice(_OPTIONS)
     if "--report" in options:
@@ -140,6 +165,28 @@ _OPTIONS: tuple[tuple[str, ...], ...] = (
     ("--rnn", "loop"), ("--rnn", "unroll"), ("--rnn", "auto"), ("--verify-fusions", "always"), ("--downcast-float64",),
     ("--report",), ("--no-fuse", "*"),
 )  # fmt: skip
+
+
+def _of_tables(rng: Random, folder: Path, model: Path, name: str) -> list[str]:
+    """What one does with a .tflite file of another's."""
+    out, whole = str(folder / "out" / "out.tflite"), source(name).files[""]
+    (folder / "tmp" / "samples.npz").write_bytes(tables.samples(whole))
+    data = ("--calibration-data", str(folder / "tmp" / "samples.npz"))
+    way = rng.randrange(8)
+    if way < 2:
+        target = rng.choice(("gpu", "coreml", "xnnpack", "micro", "qnn", "mediatek", "openvino", "google-tensor"))
+        return ["inspect", str(model), *rng.choice(([], ["--json"], ["--target", target], ["--micro-resolver"]))]
+    if way < 6:
+        form = rng.choice((("float16",), ("dynamic",), ("int4",), ("int8", *data), ("int8", *data), ("int16x8", *data)))
+        return ["quantize", str(model), "-o", out, "--quantize", *form]
+    if way == 6:
+        (folder / "tmp" / "whole.tflite").write_bytes(whole)
+        return ["compare", str(folder / "tmp" / "whole.tflite"), str(model), "--runs", rng.choice("01")]
+    return ["profile", str(model), "--runs", "1"]
+
+
+def _tables(rng: Random, of: Source) -> Files:
+    return {"": tables.damage_tables(rng, of.files[""])}
 
 
 def _bytes(rng: Random, of: Source) -> Files:
@@ -161,6 +208,19 @@ def _proto(change: Callable[[Random, messages.Model], None]) -> Callable[[Random
         return of.files | {name: model.SerializeToString(deterministic=True)}
 
     return make
+
+
+def _graft(rng: Random, of: Source) -> Files:
+    """A model with pieces of another one of any form."""
+    donor = source(rng.choice(_graphs()))
+    name, others = ("saved_model.pb" if one.form == "saved_model" else "" for one in (of, donor))
+    model = messages.parse(name, of.files[name])
+    grafts.graft(rng, model, messages.parse(others, donor.files[others]))
+    return of.files | {name: model.SerializeToString(deterministic=True)}
+
+
+def _settings(rng: Random, of: Source) -> Files:
+    return {"": configs.damage_settings(rng, of.files[""], of.suffix)}
 
 
 _INDEX = "variables/variables.index"
@@ -201,6 +261,7 @@ KINDS: dict[str, Kind] = {
     "bytes": Kind(_bytes, _graphs, 3),
     "message": Kind(_proto(messages.mutate), _graphs, 6),
     "graph": Kind(_proto(graphs.mutate), _graphs, 9),
+    "graft": Kind(_graft, _graphs, 4),
     "sizes": Kind(_proto(graphs.resize), _graphs, 3),
     "blow-up": Kind(lambda rng, of: {}, lambda: tuple(blow_ups.BLOW_UPS), 1),
     "ladder": Kind(lambda rng, of: {}, lambda: tuple(ladders.LADDERS), 3),
@@ -211,9 +272,13 @@ KINDS: dict[str, Kind] = {
     "members": Kind(_members, lambda: _of_forms("keras"), 1),
     # The other files are refused for what they hold already.
     "config": Kind(_config, lambda: ("keras2.h5", "keras3.h5", "keras3.keras"), 3),
+    "settings": Kind(_settings, lambda: ("keras2.h5", "keras3.h5", "keras3.keras"), 2),
     "module-bytes": Kind(_bytes, lambda: _of_forms("bytecode"), 1),
     "sections": Kind(_sections, lambda: _of_forms("bytecode"), 3),
+    "command": Kind(lambda rng, of: of.files, lambda: _of_forms("saved_model", "frozen"), 2),
     "inspect": Kind(_bytes, lambda: _of_forms("tflite"), 3),
     "quantize": Kind(_bytes, lambda: _of_forms("tflite"), 3),
+    "shared": Kind(lambda rng, of: {}, lambda: tuple(shared_tables.SHARED), 1),
+    "tables": Kind(_tables, lambda: _of_forms("tflite"), 3),
     "verify": Kind(_bytes, lambda: _of_forms("tflite"), 1),
 }

@@ -62,6 +62,14 @@ def damage_config(rng: Random, data: bytes, suffix: str) -> bytes:
     return _write_config(data, suffix, text)
 
 
+def damage_settings(rng: Random, data: bytes, suffix: str) -> bytes:
+    """A Keras file in which one to three settings of layers are others."""
+    config = json.loads(_read_config(data, suffix))
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        (_setting if rng.random() < 0.8 else rng.choice(_WAYS))(rng, config)
+    return _write_config(data, suffix, json.dumps(config))
+
+
 def damage_members(rng: Random, data: bytes, suffix: str) -> bytes:
     """An archive whose members are damaged, missing, doubled or renamed, but which is a valid archive; and an HDF5 file
     in which a group, data set or attribute is missing, of another type or shape, or a link."""
@@ -294,6 +302,46 @@ _LAYERS: tuple[dict[str, Any], ...] = (
     {"class_name": "Bidirectional", "config": {"layer": {"class_name": "Lambda", "config": {"function": _LAMBDA,
      "function_type": "lambda"}}}, "module": "keras.layers"},
 )  # fmt: skip
+_TEXTS = (
+    "same", "valid", "causal", "full", "channels_first", "channels_last", "relu", "softmax", "linear", "tanh", "gelu",
+    "float16", "float64", "int32", "bfloat16", "mixed_float16", "string", "bool", "concat", "sum", "ave", "mul",
+    "nearest", "bilinear", "bicubic", "lanczos5", "int", "one_hot", "multi_hot", "count", "tf_idf", "constant",
+    "reflect", "wrap", "ab,bc->ac", "...ab,bc->...ac", "->", "a,b", "aa->a", "zeros", "ones", "axis", "", "x", "\0",
+    "é", "%s", "0", "\ud800",
+)  # fmt: skip
+_NUMBERS = (
+    0, 1, 2, 3, 4, 5, 7, -1, -2, -3, 9, 100, 1 << 15, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 40, 1 << 62, 1 << 63,
+    10**30, -(1 << 31), 0.5, 1.0, -0.5, 0.0, 1e-30, 1e30, 1e308, float("nan"), float("inf"), -float("inf"),
+)  # fmt: skip
+
+
+def _setting(rng: Random, tree: Any) -> None:
+    """A setting of a layer, or a size of its input, by another one of its kind or of another."""
+    configs = [value for node, key in _places(tree) if key == "config" and isinstance(value := node[key], dict)]
+    places = [(config, key) for config in configs for key in config if key not in ("layers", "name")]
+    if not places:
+        return
+    node, key = rng.choice(places)
+    while isinstance(node[key], (dict, list)) and node[key] and rng.random() < 0.7:
+        node = node[key]
+        key = rng.choice(sorted(node) if isinstance(node, dict) else range(len(node)))
+    node[key] = _other(rng, node[key])
+
+
+def _other(rng: Random, value: Any) -> Any:
+    if isinstance(value, bool) and rng.random() < 0.8:
+        return not value
+    if isinstance(value, (int, float)) and rng.random() < 0.8:
+        return rng.choice((*_NUMBERS, value + 1, value - 1, value * 2, [value], [value] * 2, [value] * 3))
+    if isinstance(value, str) and rng.random() < 0.8:
+        return rng.choice((*_TEXTS, value.upper(), value + "x", [value]))
+    if isinstance(value, list) and rng.random() < 0.8:
+        return rng.choice((value[:-1], value[1:], value[::-1], value + value[:1], value * 2, value * 40, [value], [],
+                           None, (value or [1])[0], [_other(rng, item) for item in value]))  # fmt: skip
+    return rng.choice((None, True, False, *_NUMBERS, *_TEXTS, [], {}, [1], [1, 1], [0, 0], [[1, 1], [2, 2]], [None],
+                       [-1], *_VALUES))  # fmt: skip
+
+
 def _whole(rng: Random, tree: Any) -> None:
     """A functional model of an input and a layer that some deserializer runs code for."""
     first = {"class_name": "InputLayer", "config": {"batch_input_shape": [None, 4], "dtype": "float32", "name": "i"}}

@@ -10,9 +10,9 @@ import numpy as np
 
 from tests.fuzz.messages import Model, all_nodes, graph_of
 
-_INTS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 5, 127, 1000, 2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1)
+INTS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 5, 127, 1000, 2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1)
 # Numbers of types: the ordinary ones, then resource, variant, quantized ones, references, none, unknown ones.
-_TYPES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 17, 19, 22, 23, 20, 21, 11, 12, 13, 15, 16, 101, 103, 0, 99)
+TYPES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 17, 19, 22, 23, 20, 21, 11, 12, 13, 15, 16, 101, 103, 0, 99)
 _STRINGS = (b"", b"SAME", b"VALID", b"EXPLICIT", b"NCHW", b"NCDHW", b"ij,jk->ik", b"...,...", b"\xff", b"x" * 999)
 _REFERENCES = ("", "nothing:0", "x:y", ":")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -119,9 +119,9 @@ def _attribute(rng: Random, graph: Any) -> None:
     value = node.attr[rng.choice(sorted(node.attr))]
     kind = value.WhichOneof("kind")
     if kind == "type":
-        value.type = rng.choice(_TYPES)
+        value.type = rng.choice(TYPES)
     elif kind == "i":
-        value.i = rng.choice(_INTS)
+        value.i = rng.choice(INTS)
     elif kind == "b":
         value.b = not value.b
     elif kind == "f":
@@ -149,7 +149,7 @@ def _list(rng: Random, value: Any) -> None:
             elif way == 1:
                 items.extend([items[0]] * rng.choice((1, 2, 20)))
             else:
-                items[rng.randrange(len(items))] = rng.choice(_INTS if field.name == "i" else _TYPES)
+                items[rng.randrange(len(items))] = rng.choice(INTS if field.name == "i" else TYPES)
         elif field.name == "shape":
             _reshape(rng, items[rng.randrange(len(items))])
         else:
@@ -161,19 +161,19 @@ def _reshape(rng: Random, shape: Any) -> None:
     if way == 0 and len(shape.dim):
         del shape.dim[rng.randrange(len(shape.dim))]
     elif way == 1 and len(shape.dim):
-        shape.dim[rng.randrange(len(shape.dim))].size = rng.choice(_INTS)
+        shape.dim[rng.randrange(len(shape.dim))].size = rng.choice(INTS)
     elif way == 2:
         shape.unknown_rank = not shape.unknown_rank
     else:
         for _ in range(rng.choice((1, 1, 3, 300))):
-            shape.dim.add(size=rng.choice(_INTS))
+            shape.dim.add(size=rng.choice(INTS))
 
 
 def _tensor(rng: Random, tensor: Any) -> None:
     """A constant's type, shape or content."""
     way = rng.randrange(4)
     if way == 0:
-        tensor.dtype = rng.choice(_TYPES)
+        tensor.dtype = rng.choice(TYPES)
     elif way == 1:
         _reshape(rng, tensor.tensor_shape)
     elif way == 2:
@@ -193,7 +193,7 @@ def _values(rng: Random, tensor: Any) -> None:
         return
     if np.issubdtype(numpy, np.integer):
         limits = np.iinfo(numpy)
-        chosen: list[float] = [min(max(rng.choice(_INTS), limits.min), limits.max) for _ in range(min(count, 64))]
+        chosen: list[float] = [min(max(rng.choice(INTS), limits.min), limits.max) for _ in range(min(count, 64))]
     else:
         chosen = [rng.choice((0.0, -1.0, np.nan, np.inf, 1e30)) for _ in range(min(count, 64))]
     for field in ("float_val", "double_val", "int_val", "int64_val", "bool_val"):
@@ -245,9 +245,9 @@ def _arity(rng: Random, graph: Any) -> None:
     if way == 0 and len(args):
         del args[rng.randrange(len(args))]
     elif way == 1:
-        args.add(name="more", type=rng.choice(_TYPES))
+        args.add(name="more", type=rng.choice(TYPES))
     elif way == 2 and len(args):
-        args[rng.randrange(len(args))].type = rng.choice(_TYPES)
+        args[rng.randrange(len(args))].type = rng.choice(TYPES)
     elif function.ret:
         key = rng.choice(sorted(function.ret))
         function.ret[key] = rng.choice([*(ref for n in function.node_def for ref in n.input), "nothing:0", key, ""])
@@ -277,7 +277,7 @@ def _cycle(rng: Random, graph: Any) -> None:
 def _signature_type(rng: Random, meta: Any) -> None:
     info = _info(rng, meta)
     if info is not None:
-        info.dtype = rng.choice(_TYPES)
+        info.dtype = rng.choice(TYPES)
         node = next((n for n in meta.graph_def.node if n.name == info.name.partition(":")[0]), None)
         if node is not None and "dtype" in node.attr and rng.random() < 0.5:
             node.attr["dtype"].type = info.dtype

@@ -29,7 +29,8 @@ _MOST_TEXT = 20_000
 @dataclass
 class Request:
     """A case to run. folder: has `model`'s, `out`, `tmp` and `outside`; streams: where its output goes, outside of the
-    folder; command: "module:function"; seconds: after which it is killed; loads: whether LiteRT must take the file."""
+    folder; command: "module:function"; seconds: after which it is killed; loads: whether LiteRT must take the file;
+    anywhere: whether it may write other files than out/out.tflite."""
 
     folder: str
     streams: str
@@ -38,6 +39,7 @@ class Request:
     seconds: float = 20.0
     command: str = "fuseconv.cli:main"
     loads: bool = True
+    anywhere: bool = False
 
 
 @dataclass
@@ -121,6 +123,9 @@ def run(request: Request) -> Outcome:
     written = folder / "out" / "out.tflite"
     if outcome.exit == 0 and request.loads and "out/out.tflite" in outcome.changed and written.is_file():
         outcome.load = _refusal(written, folder, streams, request.seconds)
+        # What is made of a file that LiteRT does not take need not be one that it takes.
+        if outcome.load and request.model.endswith(".tflite"):
+            outcome.load = "" if _refusal(Path(request.model), folder, streams, request.seconds) else outcome.load
     if outcome.exit == 1:
         outcome.trace = _trace(request, folder, streams)
     return outcome

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz import bundles, bytecode, configs, damage, disk, graphs
+from tests.fuzz import bundles, bytecode, configs, damage, disk, grafts, graphs, tables
 from tests.fuzz.blow_ups import BLOW_UPS
 from tests.fuzz.cases import KINDS, OLD_OUTPUT, Case, plan, prepare
 from tests.fuzz.child import SECRET
@@ -19,11 +19,12 @@ from tests.fuzz.run import Servers, main, run_all, run_case, summary
 from tests.fuzz.server import Outcome, Request
 
 # As many as the weights of all kinds are together; `make fuzz` runs more.
-CASES = 55
+CASES = 67
 # Where the ways stand in which a kind does damage.
 WAYS = {
     "bytes": (damage, "_WAYS"), "graph": (graphs, "_CHANGES"), "index": (bundles, "_WAYS"), "disk": (disk, "_WAYS"),
     "config": (configs, "_WAYS"), "sections": (bytecode, "_WAYS"),
+    "graft": (grafts, "WAYS"), "tables": (tables, "WAYS"),
 }  # fmt: skip
 
 
