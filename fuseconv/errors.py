@@ -120,7 +120,11 @@ def raised(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     others = (str(_OURS), str(Path(importlib.__file__).parent), "<")
     theirs = [frame for frame in frames if not frame.filename.startswith(others)]
+    try:
+        what = f"{type(error).__name__}: {error}"
+    except Exception:  # a user's class, which fails to say it
+        what = type(error).__name__
     if not theirs and isinstance(error, (ImportError, SyntaxError)):
-        return f"{type(error).__name__}: {error}"
+        return what
     frame = (theirs or frames)[-1]
-    return f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+    return f"{what} ({frame.filename}:{frame.lineno})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
@@ -90,8 +90,11 @@ class Registry:
         for item in vars(module).values():
             if isinstance(item, Pass) and item.function.__module__ == module.__name__:
                 self._add_pass(item, origin)
-        self.custom_objects |= getattr(module, "CUSTOM_OBJECTS", {})
-        if self._offered == before and not getattr(module, "CUSTOM_OBJECTS", {}) and not _uses_keras(module):
+        objects = getattr(module, "CUSTOM_OBJECTS", {})
+        if not isinstance(objects, Mapping) or not all(isinstance(name, str) for name in objects):
+            raise InputError(f"CUSTOM_OBJECTS of {origin} must be a dict of objects by their names, not {objects!r}")
+        self.custom_objects |= objects
+        if self._offered == before and not objects and not _uses_keras(module):
             what = f"no {', '.join(_LISTS)}, rule, pass or layer"
             self.warnings.append(f"the plug-in {origin} offers nothing: {what}")
 

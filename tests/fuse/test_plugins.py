@@ -198,6 +198,9 @@ def test_a_file_that_is_named_twice_counts_once(tmp_path):
         ("1 / 0\n", r"cannot be loaded: ZeroDivisionError: .*mine\.py:5"),
         ("def f(:\n", r"cannot be loaded: SyntaxError"),
         ("raise SystemExit(0)\n", r"cannot be loaded: SystemExit: 0 .*mine\.py:5"),
+        ("CUSTOM_OBJECTS = 1\n", r"CUSTOM_OBJECTS of .* must be a dict of objects by their names, not 1"),
+        ("CUSTOM_OBJECTS = {1: 2}\n", r"CUSTOM_OBJECTS of .* must be a dict of objects by their names"),
+        ("class E(Exception):\n    def __str__(self): 1/0\nraise E\n", r"cannot be loaded: E \(.*mine\.py:7"),
         ("import asyncio\nraise asyncio.CancelledError\n", r"cannot be loaded: CancelledError: .*mine\.py:6"),
     ],
 )
