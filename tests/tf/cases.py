@@ -228,6 +228,8 @@ for _op in ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"
     )  # fmt: skip
 row("LRN", lambda b: [f(b, 3, 4, 6)])
 row("SoftmaxCrossEntropyWithLogits", lambda b: [f(b, 6), p(b, 6)])
+row("SoftmaxCrossEntropyWithLogits", lambda b: [f(1, 6), p(b, 6)], name="of one row")
+row("SoftmaxCrossEntropyWithLogits", lambda b: [f(b, 1), p(1, 6)], name="of one class")
 row("SparseSoftmaxCrossEntropyWithLogits", lambda b: [f(b, 6), n(b, low=0, high=6)])
 row("InTopKV2", lambda b: [f(b, 6), n(b, low=0, high=6), s(2)])
 row("FakeQuantWithMinMaxArgs", lambda b: [f(b, 6)])

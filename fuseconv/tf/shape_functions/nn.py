@@ -14,6 +14,7 @@ from fuseconv.tf.operands import (
     Contradiction,
     UnknownShape,
     agree,
+    broadcast,
     content_of,
     elements,
     extents,
@@ -281,10 +282,17 @@ def l2_loss(op: Op, x: Value) -> Shapes:
     return ()
 
 
-@infers("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits")
+@infers("SoftmaxCrossEntropyWithLogits")
 def softmax_cross_entropy(op: Op, features: Value, labels: Value) -> Shapes:
-    shape = with_rank(features, 2)
+    shape = broadcast(with_rank(features, 2), with_rank(labels, 2))
     return [shape[:1], shape]
+
+
+@infers("SparseSoftmaxCrossEntropyWithLogits")
+def sparse_softmax_cross_entropy(op: Op, features: Value, labels: Value) -> Shapes:
+    rows, classes = with_rank(features, 2)
+    rows = same(rows, with_rank(labels, 1)[0])
+    return [(rows,), (rows, classes)]
 
 
 @infers("InTopK", "InTopKV2")

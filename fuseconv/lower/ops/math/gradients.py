@@ -116,7 +116,11 @@ def BiasAddGrad(tfl, dy, *, data_format="NHWC"):
 @lowers
 @in_float32
 def SoftmaxCrossEntropyWithLogits(tfl, logits, labels):
-    """The SUM of -labels * LOG_SOFTMAX, and SOFTMAX less the labels."""
+    """The SUM of -labels * LOG_SOFTMAX, and SOFTMAX less the labels. Logits of one class become as many as labels
+    have."""
+    classes, labeled = shape_of(logits, 2)[1], shape_of(labels, 2)[1]
+    if classes != labeled and (classes == 1 or not isinstance(classes, int)):
+        logits = tfl.broadcast_to(logits, tfl.broadcast_args(tfl.shape_(logits), tfl.shape_(labels)))
     loss = tfl.neg(tfl.sum(elementwise(tfl, "MUL", labels, tfl.log_softmax(logits)), [1]))
     return [loss, elementwise(tfl, "SUB", tfl.softmax(logits, beta=1.0), labels)]
 

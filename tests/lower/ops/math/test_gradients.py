@@ -1,5 +1,6 @@
 """Parity of gradients."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -60,6 +61,27 @@ def test_cross_entropy(dtype):
         return list(raw.SparseSoftmaxCrossEntropyWithLogits(features=logits, labels=[1, 4, 0]))
 
     check(sparse, spec(3, 5, dtype=dtype))
+
+
+@pytest.mark.parametrize("shapes", [
+    ((None, 1), (None, 5)), ((1, 5), (None, 5)), ((None, 1), (1, 5)), ((None, 5), (None, 1)),
+], ids=str)  # fmt: skip
+def test_cross_entropy_of_operands_that_broadcast(shapes):
+    def dense(logits, labels):
+        return list(raw.SoftmaxCrossEntropyWithLogits(features=logits, labels=labels))
+
+    check(dense, *(spec(*shape) for shape in shapes))
+
+
+def test_cross_entropy_of_what_may_be_one_class():
+    rng = np.random.default_rng(0)
+
+    def dense(logits, labels):
+        return list(raw.SoftmaxCrossEntropyWithLogits(features=logits, labels=labels))
+
+    for classes in (1, 4):
+        inputs = [rng.standard_normal(shape, np.float32) for shape in ((3, classes), (3, 4))]
+        check(dense, spec(None, None), spec(None, 4), inputs=inputs, batches=(3,), static=False)
 
 
 def test_cross_entropy_of_an_unknown_number_of_classes():
