@@ -70,17 +70,23 @@ def _differ(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
 
 def _distance(actual: np.ndarray, expected: np.ndarray, overflows: bool) -> float:
     """Return the largest absolute error of floats, or the number of unequal elements of other types; infinity for
-    unequal shapes and non-finite results.
+    unequal shapes, and for what is infinite or NaN in one and another number in the other.
     """
     if actual.shape != expected.shape:
         return math.inf
     if expected.dtype.kind not in "fc":
         return float(np.sum(actual != expected))
-    finite = np.isfinite(expected)
-    if not overflows and not np.array_equal(finite, np.isfinite(actual)):
+    apart, expects_finite = _infinite_in_one(actual, expected), np.isfinite(expected)
+    if np.any(apart & expects_finite if overflows else apart):
         return math.inf
-    error = float(np.abs(actual - expected)[finite].max(initial=0.0))
-    return math.inf if math.isnan(error) else error
+    finite = expects_finite & np.isfinite(actual)
+    return float(np.abs(actual[finite] - expected[finite]).max(initial=0.0))
+
+
+def _infinite_in_one(actual: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Return which elements are infinite or NaN in one array, and another number in the other."""
+    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    return ~same & ~(np.isfinite(actual) & np.isfinite(expected))
 
 
 def _size(array: np.ndarray) -> float:
@@ -94,7 +100,7 @@ def _told(index: int, actual: np.ndarray, expected: np.ndarray, distance: float)
     if expected.dtype.kind not in "fc":
         return f"{distance:.0f} of the {expected.size} elements of result {index} differ"
     if math.isinf(distance):
-        wrong = np.sum(np.isfinite(expected) != np.isfinite(actual))
+        wrong = np.sum(_infinite_in_one(actual, expected))
         return f"{wrong} of the {expected.size} elements of result {index} are infinite or no number in one"
     return f"result {index} differs by {distance:.3g} where values reach {_size(expected):.3g}"
 

@@ -24,7 +24,8 @@ class TensorError:
     largest, mean: of the absolute differences. range: the largest float less the least. cosine: of the angle between
     both, 1 where they agree. sqnr: signal to noise in decibels; None where there is no noise, or no signal.
     saturated: the part of the floats that lie beyond what the quantized tensor can hold. held: the largest difference,
-    where such floats are taken for the end that they lie beyond: their readers may tell no more apart."""
+    where such floats are taken for the end that they lie beyond: their readers may tell no more apart. Elements that
+    are infinite or NaN in one tensor alone differ by infinity; range, cosine and signal are of the others."""
 
     largest: float = 0.0
     held: float = 0.0
@@ -36,13 +37,15 @@ class TensorError:
     def add(self, floats: np.ndarray, others: np.ndarray, ends: tuple[float, float]) -> None:
         """Take in the tensor of one sample. ends: the least and the largest number that the other one can hold."""
         want, have = floats.astype(np.float64), others.astype(np.float64)
-        difference = np.abs(want - have)
+        difference = _differences(want, have)
         self.largest = max(self.largest, float(difference.max(initial=0.0)))
-        self.held = max(self.held, float(np.abs(np.clip(want, *ends) - have).max(initial=0.0)))
+        self.held = max(self.held, float(_differences(np.clip(want, *ends), have).max(initial=0.0)))
         self.count += want.size
+        beyond = np.count_nonzero((want < ends[0]) | (want > ends[1]))
+        finite = np.isfinite(want) & np.isfinite(have)
+        want, have = want[finite], have[finite]
         self.least_float = min(self.least_float, float(want.min(initial=math.inf)))
         self.largest_float = max(self.largest_float, float(want.max(initial=-math.inf)))
-        beyond = np.count_nonzero((want < ends[0]) | (want > ends[1]))
         self._sums += [
             difference.sum(), (difference**2).sum(), (want**2).sum(), (have**2).sum(), (want * have).sum(), beyond
         ]  # fmt: skip
@@ -53,7 +56,7 @@ class TensorError:
 
     @property
     def range(self) -> float:
-        return self.largest_float - self.least_float if self.count else 0.0
+        return max(self.largest_float - self.least_float, 0.0)
 
     @property
     def relative(self) -> float:
@@ -63,6 +66,8 @@ class TensorError:
     @property
     def sqnr(self) -> float | None:
         noise, signal = self._sums[1], self._sums[2]
+        if np.isinf(noise):
+            return -math.inf
         return 10 * math.log10(signal / noise) if noise and signal else None
 
     @property
@@ -79,6 +84,16 @@ class TensorError:
             "max": self.largest, "held": self.held, "mean": self.mean, "range": self.range, "relative": self.relative,
             "sqnr": self.sqnr, "cosine": self.cosine, "saturated": self.saturated,
         }  # fmt: skip
+
+
+def _differences(want: np.ndarray, have: np.ndarray) -> np.ndarray:
+    """Return the absolute differences: 0 where both are the same infinity or NaN, infinity where one is."""
+    with np.errstate(invalid="ignore"):
+        made = np.abs(want - have)
+    if np.isfinite(made).all():
+        return made
+    same = (want == have) | (np.isnan(want) & np.isnan(have))
+    return np.where(same, 0.0, np.where(np.isnan(made), np.inf, made))
 
 
 def compare_tensors(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuseconv.fuse.output_difference import Difference, Unverifiable
+from fuseconv.fuse.output_difference import Compute, Difference, Unverifiable
 
 X = [np.linspace(0.5, 2, 4).astype(np.float32)]
 
@@ -24,6 +24,17 @@ def test_another_function_is_one() -> None:
     found = Difference()
     found.add(lambda arrays: [arrays[0] ** 3], square, X, False)
     assert found.why and not found.draws
+
+
+@pytest.mark.parametrize(("made", "of_body"), [(np.inf, -np.inf), (np.nan, np.inf), (1.0, np.nan), (np.nan, 1.0)])
+def test_other_infinities_and_what_is_no_number(made: float, of_body: float) -> None:
+    def ending(number: float) -> Compute:
+        return lambda arrays: [np.append(arrays[0], np.float32(number))]
+
+    found, same = Difference(), Difference()
+    found.add(ending(made), ending(of_body), X, False)
+    same.add(ending(of_body), ending(of_body), X, False)
+    assert "infinite or no number" in found.why and not same.why
 
 
 def test_what_differs_from_run_to_run() -> None:

@@ -33,6 +33,18 @@ def test_no_error_and_no_signal():
     assert (same.sqnr, same.relative, nothing.sqnr, nothing.cosine) == (None, 0.0, None, None)
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1.0])
+def test_what_is_infinite_or_no_number_in_one_file(wrong):
+    error = TensorError()
+    error.add(np.array([0, 4, -np.inf, np.nan], np.float32), np.array([0, 4.5, -np.inf, np.nan]), (-np.inf, np.inf))
+    assert (error.largest, error.range, error.relative) == (0.5, 4.0, 0.125)
+    assert error.sqnr == pytest.approx(10 * np.log10(16 / 0.25)) and error.cosine == pytest.approx(1.0)
+    want = np.array([0, 2, -np.inf if wrong == 1.0 else 1], np.float32)
+    error.add(want, np.array([0, 2, wrong]), (-np.inf, np.inf))
+    assert (error.largest, error.held, error.relative, error.sqnr) == (np.inf, np.inf, np.inf, -np.inf)
+    assert error.range == 4.0
+
+
 def _file(scale: float | None) -> bytes:
     """y = -relu(x), the inner tensor in int8 of this scale."""
 
