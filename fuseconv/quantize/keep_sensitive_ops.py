@@ -77,7 +77,7 @@ class _Trials:
         def first(count: int) -> dict[str, float]:
             return {name: cost for cost, ops in order[:count] for name in ops}
 
-        # More ops that stay float seldom make an error larger: halves lead to a count, and steps from there on.
+        # More ops that stay float seldom make an error larger: halves lead to a count that was tried, or to all.
         least, most = 1, len(order)
         while least < most:
             middle = (least + most) // 2
@@ -85,8 +85,6 @@ class _Trials:
                 most = middle
             else:
                 least = middle + 1
-        while least < len(order) and self._error(first(least)) > limit:
-            least += 1
         return first(least)
 
     def _together(self, names: Collection[str]) -> list[list[str]]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
+from fuseconv.quantize import keep_sensitive_ops
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.floats import Floats
 from fuseconv.quantize.samples import Samples
@@ -45,6 +46,16 @@ def test_as_few_as_suffice_stay_float(limit: float, kept: list[str]) -> None:
     selection = _chosen(limit)
     assert sorted(op.type for op in selection.kept) == kept
     assert all("alone it costs" in selection.refusal(op) for op in selection.kept)
+
+
+def test_no_more_files_are_tried_than_halves_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+    measured = keep_sensitive_ops._Trials._error
+    monkeypatch.setattr(
+        keep_sensitive_ops._Trials, "_error", lambda self, kept: tried.append(kept) or measured(self, kept)
+    )
+    assert len(_chosen(0.01).kept) == 2
+    assert len(tried) == 1 + 3 + 2  # all in integers, each of three alone, and the first 2 and 1 of them as floats
 
 
 def test_weights_alone(monkeypatch: pytest.MonkeyPatch) -> None:
