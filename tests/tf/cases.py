@@ -177,6 +177,14 @@ row(
     "Conv2D", lambda b: [f(b, 9, 10, 4), f(3, 2, 4, 6)],
     padding="EXPLICIT", strides=[1, 2, 2, 1], explicit_paddings=[0, 0, 1, 2, 3, 0, 0, 0],
 )  # fmt: skip
+row(
+    "MaxPool", lambda b: [f(b, 9, 10, 4)], ksize=[1, 3, 2, 1], strides=[1, 2, 1, 1], padding="EXPLICIT",
+    explicit_paddings=[0, 0, 2, 0, 1, 1, 0, 0],
+)  # fmt: skip
+row(
+    "Conv2D", lambda b: [f(b, 9, 10, 4), f(3, 2, 4, 6)], strides=[1, 2, 1, 1], padding="EXPLICIT",
+    explicit_paddings=[0, 0, 2, 0, 1, 3, 0, 0],
+)  # fmt: skip
 row("Conv", lambda b: [f(b, 9, 10, 4), f(3, 2, 4, 6)], padding="SAME", strides=[1, 2, 1, 1])
 for _sizes in (lambda b: i(b, 8, 8, 4), lambda b: i(8, 8)):
     row(

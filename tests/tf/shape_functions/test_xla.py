@@ -52,6 +52,8 @@ def test_convolutions(kind: str) -> None:
     rest = [2, 1], [[1, 1], [0, 0]], [1, 2], [1, 1], [1]
     numbers = CONV.SerializeToString()
     assert _infer(kind, (B, 3, 9, 6), (3, 2, 3, 8), *rest, dimension_numbers=numbers) == [(B, 5, 10, 8)]
+    half = _infer(kind, (4, 3, 9, 6), (3, 2, 3, 8), *rest, dimension_numbers=numbers, batch_group_count=2)
+    assert half == [(2, 5, 10, 8)]
     assert _infer(kind, (B, 3, 9), (3, 3, 8), *rest, dimension_numbers=numbers) == [None]
 
 
@@ -59,6 +61,7 @@ def test_windows() -> None:
     rest = [1, 3, 2], [1, 2, 1], [1, 1, 1], [1, 1, 2], [[0, 0], [1, 1], [0, 0]]
     assert _infer("XlaReduceWindow", (B, 9, 6), (), *rest) == [(B, 5, 4)]
     assert _infer("XlaReduceWindow", (B, 9, 6), (), *rest[:4], (3, 2)) == [None]
+    assert _infer("XlaReduceWindow", (9,), (), [3], [1], [1], [1], [[1, 3]]) == [(11,)]
 
 
 def test_pads() -> None:
