@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pytest
 
@@ -51,9 +53,12 @@ def test_as_few_as_suffice_stay_float(limit: float, kept: list[str]) -> None:
 def test_no_more_files_are_tried_than_halves_take(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[object] = []
     measured = keep_sensitive_ops._Trials._error
-    monkeypatch.setattr(
-        keep_sensitive_ops._Trials, "_error", lambda self, kept: tried.append(kept) or measured(self, kept)
-    )
+
+    def error(self: keep_sensitive_ops._Trials, kept: Collection[str]) -> float:
+        tried.append(kept)
+        return measured(self, kept)
+
+    monkeypatch.setattr(keep_sensitive_ops._Trials, "_error", error)
     assert len(_chosen(0.01).kept) == 2
     assert len(tried) == 1 + 3 + 2  # all in integers, each of three alone, and the first 2 and 1 of them as floats
 

@@ -178,6 +178,20 @@ def test_a_masked_step_may_hold_no_number() -> None:
     check_fused(run, *_specs(None, TIME))
 
 
+@pytest.mark.parametrize("columns", [1, UNITS])
+def test_a_mask_of_each_element_is_none_of_rows(columns: int) -> None:
+    kernel, recurrent = (np.random.default_rng(n).standard_normal((n, UNITS), np.float32) for n in (IN, UNITS))
+
+    def layer(x: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        def step(t: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return t + 1, tf.where(mask[:, t], tf.tanh(x[:, t] @ kernel + state @ recurrent), state)
+
+        return tf.while_loop(lambda t, _: t < TIME, step, (0, tf.zeros([tf.shape(x)[0], UNITS])))[1]
+
+    made = check(layer, tf.TensorSpec([None, TIME, IN]), tf.TensorSpec([None, TIME, columns], tf.bool))
+    assert ("UNIDIRECTIONAL_SEQUENCE_RNN" in made.ops) is (columns == 1)
+
+
 def test_an_encoder_hands_its_states_to_a_decoder() -> None:
     encoder, decoder = _built(keras.layers.LSTM(UNITS, return_state=True)), _built(keras.layers.LSTM(UNITS))
     specs = [*_specs(None, TIME), *_specs(None, 4)]
