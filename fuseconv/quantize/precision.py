@@ -29,6 +29,8 @@ _COARSE_INTEGERS = 1 / 4
 _SLACK_OF_SUMS = 4
 # The error of sums that weights of int8 make, as a part of the largest sum.
 _OF_WEIGHTS = 1 / 350
+# Weights have 8 bits beside activations of 16, too. Beside such of 8, larger errors of theirs are a tenth of the result's.
+_SLACK_OF_WEIGHTS = {types.INT8: 2, types.INT16: 1}
 # An output whose numbers differ by less is a constant; what matters of others is by how much they differ.
 _CONSTANT = 1e-3
 # Ops whose results differ by no more than their operands do.
@@ -162,7 +164,9 @@ class _Bounds:
     def _beyond(self, value: Value, wanted: float, least: float) -> float:
         """Return what a sum of products reaches, if errors of its weights are larger than its readers bear; else 0."""
         largest = abs(self.wider.get(value) or self.ranges.get(value) or Range(0.0, 0.0))
-        borne = least if value in self.wider else _SLACK_OF_SUMS * wanted if value in self.sharp else math.inf
+        borne = _SLACK_OF_SUMS * wanted if value in self.sharp else math.inf
+        if value in self.wider:
+            borne = _SLACK_OF_WEIGHTS[self.dtype] * least
         return largest if _OF_WEIGHTS * largest > borne else 0.0
 
     def _step(self, value: Value, made: bool = True) -> float:

@@ -98,6 +98,8 @@ def test_an_lstm_reads_all_that_it_makes() -> None:
     # Sums of gates that reach far beyond where these change are less exact than they tell apart.
     ("%a: float32[n,1] = tfl.FULLY_CONNECTED(%x, float32[1,4] [1, 1, 1, 1], _)\n%y: float32[n,1] = tfl.TANH(%a)",
      {"x": (-2, 2), "a": (-900, 900), "y": (-1, 1)}, ["FULLY_CONNECTED"]),
+    ("%a: float32[n,1] = tfl.FULLY_CONNECTED(%x, float32[1,4] [1, 1, 1, 1], _)\n%y: float32[n,1] = tfl.TANH(%a)",
+     {"x": (-2, 2), "a": (-100, 100), "y": (-1, 1)}, []),
     # Products behind products bear more each, but not as much as the first one reads: 8 steps of SOFTMAX.
     *(("%a: float32[n,4] = tfl.SOFTMAX(%x)\n"
        "%b: float32[n,1] = tfl.FULLY_CONNECTED(%a, float32[1,4] [1, 0, 0, 0], _)\n"
@@ -113,6 +115,12 @@ def test_steps_of_int16_are_fine() -> None:
     text = "%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.SUB(%a, float32[] 100)"
     assert not _coarse(text, {"x": (100, 101), "a": (100, 101), "y": (0, 1)}, INT16)
     assert _coarse(text, {"x": (100, 100.1), "a": (100, 100.1), "y": (0, 0.1)}, INT16) == ["ABS", "SUB"]
+
+
+def test_sums_of_weights_of_8_bits_are_coarse_for_16() -> None:
+    text = "%a: float32[n,1] = tfl.FULLY_CONNECTED(%x, float32[1,4] [1, 1, 1, 1], _)\n%y: float32[n,1] = tfl.TANH(%a)"
+    assert _coarse(text, {"x": (-2, 2), "a": (-100, 100), "y": (-1, 1)}, INT16) == ["FULLY_CONNECTED"]
+    assert not _coarse(text, {"x": (-2, 2), "a": (-10, 10), "y": (-1, 1)}, INT16)
 
 
 def test_features_whose_units_differ_as_much_as_16_bits_tell_apart() -> None:
