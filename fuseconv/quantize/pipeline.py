@@ -8,6 +8,7 @@ from fuseconv.quantize.balance_inputs import balance_inputs
 from fuseconv.quantize.bind_samples import bind_samples
 from fuseconv.quantize.calibrate import calibrate
 from fuseconv.quantize.constant_biases import constant_biases
+from fuseconv.quantize.dequantize_copied import dequantize_copied
 from fuseconv.quantize.expand_float16 import expand_float16
 from fuseconv.quantize.fake_quant import read_fake_quant
 from fuseconv.quantize.floats import keep_floats
@@ -22,6 +23,7 @@ from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
+from fuseconv.transforms.tfl.return_constants import return_constants
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 
 
@@ -65,6 +67,7 @@ PASSES: Pipeline = (
     weights_to_int4.when(lambda context: context.quantize == "int4"),
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
-    bypass_xnnpack.when(_quantizes), bypass_xnnpack_copies.when(_quantizes_for_litert), schedule_ops.when(_quantizes),
-    protect_shared_memory.when(_quantizes),
+    dequantize_copied.when(_computes_in_integers),
+    bypass_xnnpack.when(_quantizes), bypass_xnnpack_copies.when(_quantizes_for_litert),
+    return_constants.when(_quantizes_for_litert), schedule_ops.when(_quantizes), protect_shared_memory.when(_quantizes),
 )  # fmt: skip

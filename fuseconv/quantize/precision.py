@@ -29,7 +29,7 @@ _COARSE_INTEGERS = 1 / 4
 _SLACK_OF_SUMS = 4
 # The error of sums that weights of int8 make, as a part of the largest sum.
 _OF_WEIGHTS = 1 / 350
-# Weights have 8 bits beside activations of 16, too. Beside such of 8, larger errors of theirs are a tenth of the result's.
+# Weights have 8 bits beside activations of 16, too. Beside such of 8, twice the errors are a tenth of the result's.
 _SLACK_OF_WEIGHTS = {types.INT8: 2, types.INT16: 1}
 # An output whose numbers differ by less is a constant; what matters of others is by how much they differ.
 _CONSTANT = 1e-3

@@ -177,3 +177,23 @@ def test_small_results_of_a_kernel_with_one_scale() -> None:
     small = layers.Activation("tanh")(layers.Rescaling(1e-3)(layers.LeakyReLU()(x)))
     converted = _check(keras.Model(x, layers.Rescaling(500.0)(small)))
     assert _floats(converted) == {"TANH": 1}
+
+
+def test_outputs_that_are_returned_twice_and_constants() -> None:
+    dense = keras.Sequential([keras.Input((6, 5)), layers.Dense(4)])
+    randomize(dense, 1)
+
+    def model(x: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        y = dense(x)
+        return y, tf.constant([[1.5, -2.25, 3.0]]), y, tf.nn.tanh(y)
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return rng.uniform(-2, 2, shape).astype(dtype)
+
+    rng, spec = np.random.default_rng(1), tf.TensorSpec((None, 6, 5), tf.float32)
+    data = [{"x0": draw(rng, (3, 6, 5), np.float32)} for _ in range(40)]
+    for quantize, sizes in (("dynamic", {"SLICE": 1}), ("int8", {"DEQUANTIZE": 3}), ("int16x8", {"DEQUANTIZE": 3})):
+        options = {"quantize": quantize} | ({} if quantize == "dynamic" else {"calibration_data": data})
+        converted = check(model, spec, atol=0.08, inputs=draw, batches=(1, 3), static=False, **options)
+        counts = Counter(converted.ops)
+        assert {kind: counts[kind] for kind in ("SLICE", "DEQUANTIZE") if counts[kind]} == sizes
