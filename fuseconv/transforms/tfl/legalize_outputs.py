@@ -211,23 +211,24 @@ def _copy(graph: Graph, value: Value) -> Value:
     return copied(tfl, value)
 
 
-def copied(tfl: Builder, value: Value) -> Value:
-    """Build a copy of a tensor that is no scalar, which shares no memory with it."""
+def copied(tfl: Builder, value: Value, ahead: bool = False) -> Value:
+    """Build a copy of a tensor that is no scalar, which shares no memory with it. ahead: of a size that the runtime
+    knows before a run, if it knows the tensor's: what SLICE makes of unknown sizes is of dynamic size."""
     rank = value.rank or 0
     if rank <= min(RANK["SLICE"], RANK["STRIDED_SLICE"]):
-        return _slice_of_all(tfl, value)
+        return _slice_of_all(tfl, value, ahead)
     shape: Shape = value.shape  # type: ignore[assignment]
     flat = tfl.typed_op("RESHAPE", [value, tfl.ints([-1])], [(value.dtype, (product(shape),))], {})[0]
     known = tfl.static_shape(shape)
     sizes = tfl.shape_(value) if known is None else tfl.ints([*known])
-    return tfl.typed_op("RESHAPE", [_slice_of_all(tfl, flat), sizes], [(value.dtype, shape)], {})[0]
+    return tfl.typed_op("RESHAPE", [_slice_of_all(tfl, flat, ahead), sizes], [(value.dtype, shape)], {})[0]
 
 
-def _slice_of_all(tfl: Builder, value: Value) -> Value:
+def _slice_of_all(tfl: Builder, value: Value, ahead: bool) -> Value:
     """Build a slice of everything, which unlike a reshape serves any shape and shares no memory with what it is of."""
     rank = value.rank or 0
     none, ones = tfl.ints([0] * rank), tfl.ints([1] * rank)
-    if value.dtype is types.STRING:
+    if value.dtype is types.STRING or (ahead and not value.is_static):
         # SLICE fails where strings change their number between two runs.
         masks = {"begin_mask": (1 << rank) - 1, "end_mask": (1 << rank) - 1}
         return tfl.typed_op("STRIDED_SLICE", [value, none, none, ones], [(value.dtype, value.shape)], masks)[0]

@@ -22,6 +22,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import SHARE_MEMORY, WRITE_IN_PLACE
 from fuseconv.transforms.tfl.legalize_outputs import copied
+from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
 
 _SHARING = frozenset(f"tfl.{name}" for name in SHARE_MEMORY)
 # Smaller tensors are not written over.
@@ -33,10 +34,10 @@ def protect_shared_memory(module: Module) -> None:
     """Copy what would be written over while others still read it: ADD(RESHAPE(x), y) -> ADD(SLICE(RESHAPE(x)), y)."""
     for graph in module.graphs():
         if not graph.kinds.isdisjoint(_SHARING):
-            _protect(graph)
+            _protect(graph, module)
 
 
-def _protect(graph: Graph) -> None:
+def _protect(graph: Graph, module: Module) -> None:
     """Copy operands, in the order of the ops, where the memory that an op writes over is read by others."""
     out: list[Op] = []
     sharing: set[Value] = set()  # tensors whose memory may be another's
@@ -45,7 +46,9 @@ def _protect(graph: Graph) -> None:
         lenders = _lenders(graph, op)
         if lenders and op.type in WRITE_IN_PLACE and not exposed.isdisjoint(lenders):
             tfl = Builder(out, op.name, op.sources)
-            copies = {value: _copy(tfl, value) for value in lenders if value in exposed}
+            # States have a size before a run, unless what comes before them has none (`presize_states`).
+            ahead = any(has_moving_states(signature.graph) for signature in module.signatures)
+            copies = {value: _copy(tfl, value, ahead) for value in lenders if value in exposed}
             op.set_operands([copies.get(value, value) if value is not None else None for value in op.operands])
             lenders = _lenders(graph, op)
         out.append(op)
@@ -83,11 +86,11 @@ def _readers(value: Value) -> int:
     return sum(value.uses.values())
 
 
-def _copy(tfl: Builder, value: Value) -> Value:
+def _copy(tfl: Builder, value: Value, ahead: bool) -> Value:
     if not value.dtype.is_complex:
-        copy = copied(tfl, value)
+        copy = copied(tfl, value, ahead)
         copy.quantization = value.quantization
         return copy
     # SLICE knows no complex numbers.
     pairs = tfl.bitcast(value, results=[(types.FLOAT32, (*(value.shape or ()), 2))])
-    return tfl.bitcast(copied(tfl, pairs), results=[(value.dtype, value.shape)])
+    return tfl.bitcast(copied(tfl, pairs, ahead), results=[(value.dtype, value.shape)])

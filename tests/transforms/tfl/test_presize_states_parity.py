@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-import pytest
 import tensorflow as tf
 import tf_keras
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -19,22 +20,41 @@ def _lstm(units: int, inputs: int, **options: bool) -> tf_keras.layers.LSTM:
     return layer
 
 
-@pytest.mark.parametrize("resolver", [OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES])
-def test_variables_are_reset_with_any_batch(resolver: OpResolverType) -> None:
+def _resets(fn: Callable[[tf.Tensor], tf.Tensor], *kinds: str) -> None:
+    """Convert a function of [?, 7, 3] and compare what its file computes with more rows than the runtime has place for
+    in what it takes for one, with delegates and without. kinds: ops that are to be in the file."""
+    converted = convert_function(fn, tf.TensorSpec([None, 7, 3]))
+    assert {*kinds} <= {*converted.ops}
+    x = np.random.default_rng(0).standard_normal((40, 7, 3)).astype(np.float32)
+    for resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+        interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
+        for batch in (1, 40, 3, 40):
+            interpreter.resize_tensor_input(0, (batch, 7, 3))
+            interpreter.allocate_tensors()
+            expected = converted.function(tf.constant(x[:batch]))[0].numpy()
+            for _ in range(2):
+                interpreter.set_tensor(0, x[:batch])
+                interpreter.invoke()
+                actual = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+                np.testing.assert_allclose(actual, expected, atol=1e-5)
+                interpreter.reset_all_variables()
+
+
+def test_variables_are_reset_with_any_batch() -> None:
     first, second = _lstm(5, 3, return_sequences=True), _lstm(4, 5)
-    converted = convert_function(lambda x: second(first(x)), tf.TensorSpec([None, 7, 3]))
-    interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
-    x = np.random.default_rng(0).standard_normal((3, 7, 3)).astype(np.float32)
-    expected = converted.function(tf.constant(x))[0].numpy()
-    for batch in (1, 3, 2):
-        interpreter.resize_tensor_input(0, (batch, 7, 3))
-        interpreter.allocate_tensors()
-        for _ in range(2):
-            interpreter.set_tensor(0, x[:batch])
-            interpreter.invoke()
-            actual = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-            np.testing.assert_allclose(actual, expected[:batch], atol=1e-5)
-            interpreter.reset_all_variables()
+    _resets(lambda x: second(first(x)))
+
+
+def test_states_behind_what_is_copied_lest_it_be_written_over() -> None:
+    """The copy was of dynamic size: the runtime crashed on the states."""
+    layer = _lstm(4, 3, return_sequences=True)
+
+    def fn(x: tf.Tensor) -> tf.Tensor:
+        scaled = tf.exp(x) * tf.constant([0.5, -0.25, 0.125])
+        flat = tf.reshape(scaled, [-1, 21]) + np.linspace(-1, 1, 21, dtype=np.float32)
+        return layer(tf.reshape(tf.cos(flat), [-1, 7, 3])) + tf.reduce_sum(tf.sin(scaled), 1, keepdims=True)[:, :, :1]
+
+    _resets(fn)
 
 
 def test_products_with_constants_beside_a_layer() -> None:

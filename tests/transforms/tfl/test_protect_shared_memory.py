@@ -105,3 +105,23 @@ def test_complex_numbers_are_copied_as_pairs() -> None:
         for lines in (ops, [*ops[:4], *copy, ops[4].replace("(%b", "(%f"), *ops[5:]])
     )
     check_pass("protect-shared-memory", before, after)
+
+
+def test_a_copy_in_front_of_a_state_has_a_size_before_a_run() -> None:
+    # That of SLICE has none, and the state would be written past its end.
+    weights = "float32[3,3] [1, 2, 3, 4, 5, 6, 7, 8, 9], float32[3,3] [1, 2, 3, 4, 5, 6, 7, 8, 9], float32[3] [1, 2, 3]"
+    state = (
+        "%s: int32[2] = tfl.SHAPE(%x)", "%h: float32[n,3] {'variable': True} = tfl.FILL(%s, float32[] 0.0)",
+        f"%z: float32[n,1,3] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%y, {weights}, %h)",
+        "%w: float32[n,3] = tfl.COS(%a)",
+    )  # fmt: skip
+    copy = (
+        "%d: float32[n,1,3] = tfl.STRIDED_SLICE(%b, int32[3] [0, 0, 0], int32[3] [0, 0, 0], int32[3] [1, 1, 1]) "
+        "{'begin_mask': 7, 'end_mask': 7}"
+    )
+    after = _ADD.replace("(%b", "(%d")
+    check_pass(
+        "protect-shared-memory",
+        _text(_OWN, _OVER, _SHARED, _ADD, _READERS[0], *state, result="%z, %w"),
+        _text(_OWN, _OVER, _SHARED, copy, after, _READERS[0], *state, result="%z, %w"),
+    )
