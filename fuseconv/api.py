@@ -32,7 +32,7 @@ from fuseconv.load import load
 from fuseconv.load.live import Source, is_path, model_name, opened
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
-from fuseconv.load.stablehlo.exported import on_disk
+from fuseconv.load.stablehlo.exported import ExportedModel, exported_model, is_exported
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.options import Options, QuantizeOptions
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
@@ -159,9 +159,10 @@ def _trace_and_convert(
     file = None if out is None else resolve(out, model if is_path(model) else None, "--output")
     report = Report(model_name(model), graph=options.source_graph, **_for_micro(options, out))
     with ExitStack() as stack:
-        model = stack.enter_context(on_disk(model))
         if is_path(model):
-            source: Source = Path(model)
+            source: Source | ExportedModel = Path(model)
+        elif is_exported(model):
+            source = exported_model(model)
         else:
             if progress:
                 progress("trace")
@@ -172,7 +173,7 @@ def _trace_and_convert(
 
 @collector_paused()
 def _convert(
-    source: Source,
+    source: Source | ExportedModel,
     report: Report,
     out: str | os.PathLike | None,
     file: Path | None,

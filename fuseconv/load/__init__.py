@@ -14,6 +14,7 @@ from fuseconv.load import graph_validation
 
 if TYPE_CHECKING:
     from fuseconv.load.live import LiveModel
+    from fuseconv.load.stablehlo.exported import ExportedModel
 
 KERAS_LOADERS = ("auto", "data", "keras")
 _KERAS_SUFFIXES = frozenset({".h5", ".hdf5", ".keras"})
@@ -21,7 +22,7 @@ _BYTECODE_SUFFIXES = frozenset({".mlirbc", ".mlir"})
 
 
 def load(
-    model: str | os.PathLike[str] | LiveModel,
+    model: str | os.PathLike[str] | LiveModel | ExportedModel,
     *,
     signatures: Sequence[str] = (),
     tags: Sequence[str] = (),

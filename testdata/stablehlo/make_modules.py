@@ -413,6 +413,9 @@ def _platforms() -> None:
     both = "cpu", "cuda"
     case("same", lambda a: jnp.tanh(a) * a.shape[0], "b,4", platforms=both)
     case("dependent", lambda a: lax.platform_dependent(a, cpu=jnp.sin, default=jnp.cos), "3", platforms=both)
+    forms = lambda a, w: jnp.cumsum(a @ w, axis=1) + jax.random.uniform(jax.random.key(3), (4,))  # noqa: E731
+    case("forms", forms, "b,3", "3,4", platforms=("tpu", "cuda", "cpu"))
+    case("lapack", lambda a: jnp.linalg.solve(a, a[0]), "3,3", platforms=("tpu", "cpu"))
 
 
 def _devices() -> None:

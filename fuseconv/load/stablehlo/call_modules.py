@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fuseconv.errors import InputError
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op
 from fuseconv.ir.rewriter import ops_of_kinds
 from fuseconv.load.graph_validation import DAMAGED
+
+if TYPE_CHECKING:
+    from fuseconv.load.stablehlo import bytecode
 
 _KIND = "tf.XlaCallModule"
 # Since this version of the op, `main` takes the number of the platform first if there are several.
@@ -40,10 +45,9 @@ def _import(op: Op, module: Module) -> None:
         raise InputError(f"The node '{op.name}' holds no module: {DAMAGED}")
     _check(op)
     importer = ModuleImporter(data, op.name, module.functions)
-    main = importer.main()
+    main = importer.main(_platform(op, importer.module))
     module.functions.update(importer.graphs)
     module.has_stablehlo = True
-    _bind_platform(op, main)
     takes, makes = ([value.dtype for value in values] for values in (main.inputs, main.outputs))
     if [value and value.dtype for value in op.operands] != takes or [value.dtype for value in op.results] != makes:
         raise InputError(f"The node '{op.name}' calls its module with other types than it takes: {DAMAGED}")
@@ -61,21 +65,13 @@ def _check(op: Op) -> None:
             raise InputError(f"The node '{op.name}' (XlaCallModule) has {name}={value!r}, which is not supported.")
 
 
-def _bind_platform(op: Op, main: Graph) -> None:
-    """Give `main` the number of the platform that it is to run on, if it takes one: that of the CPU."""
+def _platform(op: Op, module: bytecode.Module) -> int | None:
+    """Return the number of the CPU, if `main` takes the number of the platform that it is to run on."""
     platforms = op.attrs.get("platforms") or []
-    if len(platforms) < 2 or len(main.inputs) != len(op.operands) + 1:
-        return
+    version, takes = op.attrs.get("version", _NEWEST), len(module.functions["main"].regions[0].arguments)
+    if len(platforms) < 2 or version < _PLATFORM_INDEX or takes != len(op.operands) + 1:
+        return None
+    from fuseconv.load.stablehlo.platforms import index_of_cpu
+
     names = [name.decode() if isinstance(name, bytes) else f"{name}" for name in platforms]
-    if op.attrs.get("version", _NEWEST) < _PLATFORM_INDEX or "CPU" not in [name.upper() for name in names]:
-        raise InputError(f"The node '{op.name}' holds a module for {', '.join(names)}; export it for the CPU as well.")
-    index = [name.upper() for name in names].index("CPU")
-    op.set_operands([_scalar(index, main.inputs[0]), *op.operands])
-
-
-def _scalar(number: int, like: Value) -> Value:
-    import numpy as np
-
-    from fuseconv.ir.graph import constant
-
-    return constant(np.array(number, like.dtype.numpy), like.dtype)
+    return index_of_cpu(module, op.name, names)

@@ -1,13 +1,38 @@
-"""Models that `jax.export` made, as Python objects: their bytes stand in for a file."""
+"""Models that `jax.export` made, as Python objects."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.ir.graph import Module
+
+
+@dataclass(frozen=True)
+class ExportedModel:
+    """What `jax.export` made: its name, its bytes and the platforms that it is for."""
+
+    name: str
+    data: bytes
+    platforms: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def load(
+        self, *, signatures: Sequence[str] = (), tags: Sequence[str] = (), inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+    ) -> Module:  # fmt: skip
+        """Load it as a module; inputs and outputs are for a pass to take from it. Raises InputError as for a file."""
+        from fuseconv.load.stablehlo import module_file  # few models are modules of JAX
+
+        if signatures or tags:
+            raise InputError(f"{self.name} has no {'tags' if tags else 'signatures'} to choose from")
+        return module_file.module_of_bytes(self.data, self.name, self.platforms)
 
 
 def is_exported(model: Any) -> bool:
@@ -15,17 +40,7 @@ def is_exported(model: Any) -> bool:
     return isinstance(getattr(model, "mlir_module_serialized", None), bytes | bytearray)
 
 
-@contextmanager
-def on_disk(model: Any) -> Iterator[str | os.PathLike[str]]:
-    """Yield the path of a model: of a file that is there for the time being, if it is a `jax.export.Exported`; else the
-    model itself."""
-    if not is_exported(model):
-        yield model
-        return
+def exported_model(model: Any) -> ExportedModel:
+    """Return a `jax.export.Exported` as a model to load."""
     name = re.sub(r"\W+", "_", f"{getattr(model, 'fun_name', '')}").strip("_") or "module"
-    import tempfile  # most models are on disk already
-
-    with tempfile.TemporaryDirectory(prefix="fuseconv-") as folder:
-        path = Path(folder, f"{name[:100]}.mlirbc")
-        path.write_bytes(model.mlir_module_serialized)
-        yield path
+    return ExportedModel(name[:100], bytes(model.mlir_module_serialized), tuple(getattr(model, "platforms", ())))

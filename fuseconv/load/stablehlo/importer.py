@@ -9,26 +9,26 @@ from fuseconv.ir import budget
 from fuseconv.ir.graph import FuncRef, Graph, Op, Rejection, Value, detach
 from fuseconv.load.stablehlo import bytecode
 from fuseconv.load.stablehlo.attributes import FunctionType, TensorType, UnreadError
-from fuseconv.load.stablehlo.bytecode import Operation, Region
+from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.op_types import refuse_ill_typed
 from fuseconv.load.stablehlo.ops import TABLE
 from fuseconv.load.stablehlo.ops.elementwise import BROADCASTING
 from fuseconv.load.stablehlo.ops.registry import takes
+from fuseconv.load.stablehlo.platforms import taken_branches
 from fuseconv.load.stablehlo.scope import RefusedError, Scope, symbolic, tensor_type
 from fuseconv.load.stablehlo.shape_facts import argument_shapes
 
 MAIN = "main"
 _MOST_DEPTH = 64
-# What JAX says of an argument that the runtime gives.
-_GLOBAL = "jax.global_constant"
 
 
 class ModuleImporter:
     """Import the functions of a module that `main` needs.
 
     name: of the file or node that holds the module; it comes first in the names of functions. taken: names that
-    functions may not have. graphs: what is built, by the names of the IR's functions."""
+    functions may not have. graphs: what is built, by the names of the IR's functions. branches: what runs of the cases
+    that the platform decides."""
 
     def __init__(self, data: bytes, name: str, taken: Collection[str] = ()) -> None:
         self.name = name
@@ -36,6 +36,8 @@ class ModuleImporter:
         with bytecode.told(name):
             refuse_ill_typed(self.module)
         self.graphs: dict[str, Graph] = {}
+        self.branches: dict[Operation, Region] = {}
+        self._platform: int | None = None
         self._taken = set(taken)
         self._by_name: dict[str, Graph] = {}
         self._building: list[str] = []
@@ -43,22 +45,18 @@ class ModuleImporter:
         self._nodes: dict[str, int] = {}
         self._depth = 0
 
-    def main(self) -> Graph:
-        """Return the graph of `main`. Raises InputError if the module is damaged, UnsupportedError for ops that have no
-        form in `tf` ops."""
+    def main(self, platform: int | None = None) -> Graph:
+        """Return the graph of `main`. platform: the number of the one that it is to run on, if `main` takes one.
+
+        Raises InputError if the module is damaged, UnsupportedError for ops that have no form in `tf` ops."""
         try:
             with bytecode.told(self.name):
+                if platform is not None:
+                    self._platform, self.branches = platform, taken_branches(self.module, platform)
                 return self.graph(MAIN)
         except RefusedError as error:  # of an op it is caught where that is imported
             why = f"an argument of its function cannot be taken: {error}"
             raise UnsupportedError(f"{self.name}: {why}.", [("stablehlo.func", [self.name], why)]) from error
-
-    def takes_platform(self) -> bool:
-        """Return whether an argument of `main` is the number of the platform that it is to run on."""
-        main = self.module.functions.get(MAIN)
-        with bytecode.told(self.name):
-            attrs = main.attribute("arg_attrs") if main is not None else None
-        return isinstance(attrs, list) and any(isinstance(each, dict) and _GLOBAL in each for each in attrs)
 
     def graph(self, name: str) -> Graph:
         """Return the graph of a function, built if it is not yet."""
@@ -94,8 +92,11 @@ class ModuleImporter:
         shapes = argument_shapes(function, self.module.functions) if is_main else None
         for index, var in enumerate(region.arguments):
             held = tensor_type(var)
+            if is_main and index == 0 and self._platform is not None:
+                scope.values[var] = scope.const(self._platform, held.dtype)
+                continue
             shape = shapes[index] if shapes is not None else symbolic(held)
-            scope.values[var] = scope.graph.add_input(held.dtype, shape, f"args_{index}")
+            scope.values[var] = scope.graph.add_input(held.dtype, shape, f"args_{len(scope.graph.inputs)}")
 
     def _check_results(self, graph: Graph, function: Operation) -> None:
         kind = function.attribute("function_type")
@@ -113,9 +114,13 @@ class ModuleImporter:
         arguments = function.regions[0].arguments
         if [value.dtype for value in operands] != [tensor_type(var).dtype for var in arguments]:
             raise DamagedError(f"{name} is called with other types than it takes")
+        return self.inline(scope, function.regions[0], dict(zip(arguments, operands)))
+
+    def inline(self, scope: Scope, region: Region, values: dict[Var, Value]) -> list[Value]:
+        """Build the ops of a region in a graph that is being built; return what it returns. values: what it reads."""
         inner = Scope(scope.graph, self)
-        inner.values.update(zip(arguments, operands))
-        self.fill(inner, function.regions[0])
+        inner.values = values
+        self.fill(inner, region)
         return scope.graph.outputs
 
     def fill(self, scope: Scope, region: Region) -> None:

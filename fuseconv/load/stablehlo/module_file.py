@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fuseconv.errors import InputError
@@ -9,6 +10,7 @@ from fuseconv.files import read_file
 from fuseconv.ir.graph import Module, Signature
 from fuseconv.load.stablehlo.bytecode import MAGIC
 from fuseconv.load.stablehlo.importer import ModuleImporter
+from fuseconv.load.stablehlo.platforms import index_of_cpu, takes_index
 
 _SIGNATURE = "serving_default"
 
@@ -34,17 +36,12 @@ def load(path: Path) -> Module:
     return module_of_bytes(data, path.name)
 
 
-def module_of_bytes(data: bytes, name: str) -> Module:
-    """Return the module that bytes hold. name: of the file, for the names of functions and the sentences of errors."""
+def module_of_bytes(data: bytes, name: str, platforms: Sequence[str] = ()) -> Module:
+    """Return the module that bytes hold. name: of the file, for the names of functions and the sentences of errors.
+    platforms: the names of those that it is exported for, if they are known."""
     importer = ModuleImporter(data, name)
-    graph = importer.main()
-    if importer.takes_platform():
-        # Without branches for platforms, all of them run the same.
-        if graph.inputs[0].uses or graph.inputs[0] in graph.outputs:
-            raise InputError(f"{name} is exported for several platforms; export it for one: platforms=['cpu'].")
-        del graph.inputs[0]
-        for index, value in enumerate(graph.inputs):
-            value.name = f"args_{index}"
+    takes = takes_index(importer.module)
+    graph = importer.main(index_of_cpu(importer.module, name, platforms) if takes else None)
     module = Module(has_stablehlo=True)
     module.functions = {other: made for other, made in importer.graphs.items() if made is not graph}
     inputs = [value.name for value in graph.inputs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 import fuseconv
 from fuseconv.errors import InputError
-from fuseconv.load.stablehlo.exported import on_disk
+from fuseconv.load.stablehlo.exported import exported_model
 from tests.load.stablehlo.modules import cases
 
 
@@ -19,9 +18,7 @@ def test_an_exported_function_is_converted() -> None:
     exported: Any = SimpleNamespace(mlir_module_serialized=cases()["elementwise/tanh"].data, fun_name="<lambda> f")
     conversion = fuseconv.convert(exported)
     assert [op.type for op in conversion.report.emitted] == ["TANH"]
-    with on_disk(exported) as path:
-        assert Path(path).name == "lambda_f.mlirbc"
-    assert not Path(path).exists()
+    assert exported_model(exported).name == "lambda_f"
 
 
 class Tree:
@@ -62,6 +59,7 @@ def test_an_exported_function_is_verified() -> None:
         fuseconv.verify(right, data, outputs=["y"])
 
 
-def test_a_path_stays_what_it_is() -> None:
-    with on_disk("folder/model") as path:
-        assert path == "folder/model"
+@pytest.mark.parametrize("option", ["signatures", "tags"])
+def test_an_exported_function_is_all_that_there_is(option: str) -> None:
+    with pytest.raises(InputError, match=f"lambda_f has no {option} to choose from"):
+        exported_model(SimpleNamespace(mlir_module_serialized=b"", fun_name="lambda f")).load(**{option: ["a"]})  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 import fuseconv
 from fuseconv.errors import InputError
 from fuseconv.load import load
-from tests.load.stablehlo.modules import cases, check_case
+from tests.load.stablehlo.modules import cases
 
 
 def test_inputs_are_named_by_position(tmp_path: Path) -> None:
@@ -40,14 +40,3 @@ def test_a_module_has_one_signature(tmp_path: Path) -> None:
     path.write_bytes(cases()["elementwise/add"].data)
     with pytest.raises(InputError, match="--signature other means nothing here"):
         load(path, signatures=["other"])
-
-
-def test_a_module_for_several_platforms_that_compute_the_same_is_read(tmp_path: Path) -> None:
-    check_case("platforms/same", tmp_path)
-
-
-def test_one_whose_platforms_compute_different_things_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "module.mlirbc"
-    path.write_bytes(cases()["platforms/dependent"].data)
-    with pytest.raises(InputError, match=r"exported for several platforms; export it for one: platforms=\['cpu'\]"):
-        load(path)

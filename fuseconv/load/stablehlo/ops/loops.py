@@ -73,8 +73,12 @@ def if_branches(tf: Scope, op: Operation, condition: Value) -> list[Value]:
 
 @imports("case")
 def case_branches(tf: Scope, op: Operation, index: Value) -> list[Value]:
-    """case(index) branches -> StatelessCase; an index of no branch runs the last one, in either."""
+    """case(index) branches -> StatelessCase; an index of no branch runs the last one, in either. The ops of a branch
+    stand for it where the platform decides."""
     refuse_unless(op.regions, "it has no branch")
+    taken = tf.functions.branches.get(op)
+    if taken is not None:
+        return tf.functions.inline(tf, taken, {var: tf.value(var) for var in read_outside(taken)})
     captured = _captured(tf, op.regions)
     graphs = [_function(tf, region, captured, f"branch_{place}") for place, region in enumerate(op.regions)]
     attrs = {"branches": [tf.functions.add(graph) for graph in graphs]}
@@ -106,10 +110,15 @@ def _function(tf: Scope, region: Region, captured: Iterable[Var], what: str) -> 
 
 def _captured(tf: Scope, regions: Iterable[Region]) -> list[Var]:
     """Return the variables outside of regions that they read, but for constants, which graphs share."""
+    return [var for var in read_outside(*regions) if not tf.value(var).is_const]
+
+
+def read_outside(*regions: Region) -> dict[Var, None]:
+    """Return the variables outside of regions that they read, in their order."""
     found: dict[Var, None] = {}
     for region in regions:
         _collect(region, set(), found)
-    return [var for var in found if not tf.value(var).is_const]
+    return found
 
 
 def _collect(region: Region, inside: set[Var], found: dict[Var, None]) -> None:
