@@ -340,6 +340,13 @@ def _term_text(monomial: _Monomial, coefficient: int) -> str:
     return "*".join(atoms)
 
 
+def admits(shape: Shape | None, sizes: tuple[int, ...]) -> bool:
+    """Return whether an array of these sizes may have a shape, as far as that is known."""
+    if shape is None or shape == sizes:
+        return True
+    return len(shape) == len(sizes) and all(isinstance(dim, Sym) or dim == size for dim, size in zip(shape, sizes))
+
+
 def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
     """Merge two descriptions of one shape.
 

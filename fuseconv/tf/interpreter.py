@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fuseconv.errors import ILL_FITTING
+from fuseconv.ir.dims import admits
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.tf import folders
 from fuseconv.tf.folders.bounds import numbers_of
@@ -107,7 +108,10 @@ class Interpreter:
         def compute(arrays: list[Item], depth: int) -> Sequence[Item]:
             self.spend(0, numbers(op, arrays))
             made = kernel(op, op, arrays)
-            return made if isinstance(made, list) else [np.asarray(made)]
+            results = made if isinstance(made, list) else [np.asarray(made)]
+            # What runs may have other shapes than were inferred for another caller of the graph.
+            require(_admitted(op.results, results) or not _admitted(op.operands, arrays))
+            return results
 
         return compute
 
@@ -138,6 +142,11 @@ class Interpreter:
         stacks = op.kind == "tf.TensorListStack"
         self.spend(0, sum(item.size for item in items if item is not None) if stacks else len(items))
         return LISTS[op.kind](*operands)
+
+
+def _admitted(values: Sequence[Value | None], arrays: Sequence[Item]) -> bool:
+    """Return whether arrays have the shapes that are known of values."""
+    return all(value is None or admits(value.shape, np.shape(array)) for value, array in zip(values, arrays))
 
 
 def _truth(item: Item) -> bool:

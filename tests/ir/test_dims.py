@@ -156,3 +156,10 @@ NO_PRODUCTS = [(B * H + 1, B), (B + H, 2), (B, B + 1), (B * B + H, B + H), (5, B
 @pytest.mark.parametrize(("a", "b"), NO_PRODUCTS)
 def test_what_is_no_product_has_no_quotient(a: dims.Dim, b: dims.Dim) -> None:
     assert dims.exact_quotient(a, b) is None
+
+
+@pytest.mark.parametrize(("shape", "sizes", "expected"), [
+    (None, (1,), True), ((), (), True), ((), (1,), False), ((2, B), (2, 7), True), ((3, B), (2, 7), False), ((B,), (), False),
+])  # fmt: skip
+def test_sizes_that_a_shape_admits(shape: dims.Shape | None, sizes: tuple[int, ...], expected: bool) -> None:
+    assert dims.admits(shape, sizes) is expected

@@ -45,6 +45,23 @@ def test_conditions_that_are_no_numbers_are_declined() -> None:
         run(main("%y: float32[2,3] = tf.If(bool[1] [False], %x) {'then_branch': @twice, 'else_branch': @same}"), SIDES)
 
 
+@pytest.mark.parametrize(("shape", "is_declined"), [("float32[3,2]", True), ("float32[2,n]", False)])
+def test_an_op_that_makes_another_shape_than_it_says_is_declined(shape: str, is_declined: bool) -> None:
+    text = main(f"%y: {shape} = tf.Neg(%x)")
+    if is_declined:
+        with pytest.raises(Declined):
+            run(text)
+    else:
+        np.testing.assert_array_equal(run(text)[0], -X)
+
+
+def test_a_graph_may_run_on_other_shapes_than_were_inferred() -> None:
+    module, _ = module_of(main("%y: float32[2,3] = tf.Neg(%x)"))
+    with declining():
+        (made,) = Interpreter(module, 100, 1000).run(module.signatures[0].graph, [X[0]])
+    np.testing.assert_array_equal(made, -X[0])
+
+
 def test_a_list_is_forwarded_whole() -> None:
     lists = [
         "%empty: variant[*] = tf.EmptyTensorList(int32[1] [3], int32[] -1) {'element_dtype': float32}",

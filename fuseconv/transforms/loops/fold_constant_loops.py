@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir import budget, types
+from fuseconv.ir.dims import admits
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -72,7 +73,8 @@ def _array(item: Item, result: Value) -> np.ndarray:
     listed = isinstance(item, list)
     require(sum(part.nbytes for part in (item if listed else [item])) <= _MOST_BYTES)
     array = stacked(item) if listed else item
-    require(array.dtype != object and (listed or array.dtype == result.dtype.numpy))
+    require(array.dtype != object)
+    require(listed or (array.dtype == result.dtype.numpy and admits(result.shape, array.shape)))
     return array
 
 

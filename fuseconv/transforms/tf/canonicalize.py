@@ -249,6 +249,7 @@ class _Walk:
             return False
         if not _has_room(sum([array.nbytes for array in arrays])):
             return False
+        _hold_to_shapes(op, arrays)
         values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, results)]
         return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
 
@@ -346,6 +347,16 @@ def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
     except budget.Exhausted:
         return None
     return arrays
+
+
+def _hold_to_shapes(op: Op, arrays: list[np.ndarray]) -> None:
+    """Raise TypeError if a folder made another shape than the op makes of its operands. What a model says of shapes may be
+    wrong, and is not held against a folder."""
+    if all(dims.admits(result.shape, array.shape) for result, array in zip(op.results, arrays)):
+        return
+    for shape, array in zip(shape_functions.infer(op) or (), arrays):
+        if not dims.admits(shape, array.shape):
+            raise TypeError(f"the kernel of {op.type} made {list(array.shape)} where the op makes {list(shape or ())}")
 
 
 def _known(value: Value | None, elements: bool = True) -> _Known:

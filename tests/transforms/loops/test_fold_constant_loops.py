@@ -166,3 +166,25 @@ def test_a_stack_of_many_large_elements_stays() -> None:
       return %next, %set
     }
     """)
+
+
+def test_a_loop_whose_result_has_another_shape_stays() -> None:
+    check_pass("fold-constant-loops", """
+    main {
+      input %x: float32[4]
+      %i: int32[]; %y: int32[1] = tf.While(int32[] 0, int32[] 1) {'body': @body, 'cond': @cond}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %y: int32[]
+      %more: bool[] = tf.Less(%i, int32[] 3)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %y: int32[]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      return %next, %y
+    }
+    """)

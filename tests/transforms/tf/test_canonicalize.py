@@ -218,6 +218,22 @@ def test_an_op_without_results_is_not_computed(monkeypatch: pytest.MonkeyPatch) 
     assert not graph.ops
 
 
+@pytest.mark.parametrize(("said", "made", "is_defect"), [("[]", (1,), True), ("[1]", (), False), ("[2]", (2,), True)])
+def test_a_folder_that_makes_another_shape_is_a_defect(
+    said: str, made: tuple[int, ...], is_defect: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a condition, a vector of one element is true whatever it holds. What the model says of the shape is not held
+    against the folder."""
+    module, _ = module_of("main {", f"%y: float32{said} = tf.Atan(float32[] 0.5)", "return %y", "}")
+    monkeypatch.setattr(simplify_module, "evaluate", lambda *_: [np.zeros(made, np.float32)])
+    if is_defect:
+        with pytest.raises(TypeError, match=r"the kernel of Atan made \[.\] where the op makes \[\]"):
+            canonicalize(module, Report())
+    else:
+        canonicalize(module, Report())
+        assert module.signatures[0].graph.outputs[0].data is not None
+
+
 def test_what_grows_is_folded_where_its_readers_are_no_larger_than_what_they_are_made_from() -> None:
     text = """main {
         input %0 "x": float32[600000]
