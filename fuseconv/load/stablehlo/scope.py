@@ -84,7 +84,7 @@ class Scope(TfBuilder):
             if value.dtype is not kind.dtype:
                 raise DamagedError(f"{op.name} makes {value.dtype}, and its result is said to be {kind.dtype}")
             if value.data is not None and kind.is_static and value.data.shape != kind.shape:
-                raise DamagedError(f"{op.name} makes {list(value.data.shape)}, and its result is said to be {kind.sizes}")
+                raise DamagedError(f"{op.name} makes {list(value.data.shape)}, its result is said to be {kind.sizes}")
             if value.op is not None and value.shape is None:
                 value.shape = symbolic(kind)
             self.values[var] = value

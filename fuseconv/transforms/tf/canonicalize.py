@@ -350,8 +350,8 @@ def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
 
 
 def _hold_to_shapes(op: Op, arrays: list[np.ndarray]) -> None:
-    """Raise TypeError if a folder made another shape than the op makes of its operands. What a model says of shapes may be
-    wrong, and is not held against a folder."""
+    """Raise TypeError if a folder made another shape than the op makes of its operands. What a model says of shapes may
+    be wrong, and is not held against a folder."""
     if all(dims.admits(result.shape, array.shape) for result, array in zip(op.results, arrays)):
         return
     for shape, array in zip(shape_functions.infer(op) or (), arrays):
