@@ -15,6 +15,7 @@ import numpy as np
 from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Signature
 from fuseconv.load import load, saved_model
+from fuseconv.load.half_precision import half_type
 from fuseconv.load.live import LiveModel, Source
 from fuseconv.load.through_keras.model_file import trace
 from fuseconv.report.records import Report
@@ -117,7 +118,7 @@ def _saved_model(files: ModelFiles, signature: str, tags: Sequence[str], ends: _
         results, _ = session.run(({name: tensor(ref) for name, ref in fetched.items()}, effects), given)
         return {name: np.asarray(array) for name, array in results.items()}
 
-    return Function(dict(ends.specs), run)
+    return Function(dict(ends.specs), run, half_type(flat.graph_def))
 
 
 def _traced_part(traced: Any, ends: _Ends) -> Function:
@@ -147,7 +148,7 @@ def _traced_part(traced: Any, ends: _Ends) -> Function:
         return {name: array.numpy() for name, array in results.items()}
 
     run.keep_alive = traced  # type: ignore[attr-defined]
-    return Function(dict(ends.specs), run)
+    return Function(dict(ends.specs), run, half_type(flat.graph_def))
 
 
 class _Flat:

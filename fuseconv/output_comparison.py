@@ -13,6 +13,8 @@ from fuseconv.verification_inputs import as_bytes
 # 1e-5 after a hundred layers. A wrong program differs by far more than 1e-4 of it.
 RTOL = 1e-4
 ATOL = 1e-6
+# Where a model rounds to 16 bits after each op, a sum in another order is some last bits off: eight halves of them.
+HALF_RTOL = {"": RTOL, "float16": 8 * 2.0**-11, "bfloat16": 8 * 2.0**-8}
 
 
 @dataclass

@@ -15,6 +15,7 @@ from fuseconv.child import survive
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, missing, read_file
 from fuseconv.inspecting import describe, inspect
+from fuseconv.load.half_precision import half_type, half_type_of_module
 from fuseconv.load.initialization_graph import TABLE_WRITES
 from fuseconv.load.live import LiveModel, Source, opened
 from fuseconv.load.saved_model import chosen_tags, function_signatures
@@ -43,10 +44,12 @@ class Spec:
 
 @dataclass(frozen=True)
 class Function:
-    """A signature of the original model, as something to call with arrays by input name."""
+    """A signature of the original model, as something to call with arrays by input name. half: "bfloat16" or "float16"
+    if it computes in it."""
 
     inputs: dict[str, Spec]
     run: Callable[[Arrays], dict[str, np.ndarray]]
+    half: str = ""
 
 
 class TFLiteFile:
@@ -297,7 +300,8 @@ def _signature(loaded: Any, concrete: Any) -> Function:
     specs = dict(sorted(concrete.structured_input_signature[1].items()))
     # The signature holds the variables weakly.
     run.keep_alive = loaded  # type: ignore[attr-defined]
-    return Function({name: _spec(spec) for name, spec in specs.items()}, run)
+    half = half_type(concrete.graph.as_graph_def())
+    return Function({name: _spec(spec) for name, spec in specs.items()}, run, half)
 
 
 def traced_function(traced: Traced) -> Function:
@@ -319,7 +323,7 @@ def traced_function(traced: Traced) -> Function:
         return {name: as_array(tensor.numpy()) for name, tensor in zip(traced.outputs, results, strict=True)}
 
     run.keep_alive = traced.model  # type: ignore[attr-defined]
-    return Function({name: _spec(spec) for name, spec in specs.items()}, run)
+    return Function({name: _spec(spec) for name, spec in specs.items()}, run, half_type(traced.graph_def))
 
 
 def exported_function(exported: Any) -> Function:
@@ -341,7 +345,8 @@ def exported_function(exported: Any) -> Function:
     def spec(aval: Any) -> Spec:
         return Spec(np.dtype(aval.dtype), tuple(dim if isinstance(dim, int) else None for dim in aval.shape))
 
-    return Function({name: spec(avals[place]) for name, place in names.items()}, run)
+    half = half_type_of_module(exported.mlir_module())
+    return Function({name: spec(avals[place]) for name, place in names.items()}, run, half)
 
 
 def renamed_function(function: Function, names: Mapping[str, str]) -> Function:
@@ -352,7 +357,8 @@ def renamed_function(function: Function, names: Mapping[str, str]) -> Function:
         results = function.run({name: feed[names.get(name, name)] for name in function.inputs})
         return {names.get(name, name): array for name, array in results.items()}
 
-    return Function({names.get(name, name): spec for name, spec in function.inputs.items()}, run) if names else function
+    inputs = {names.get(name, name): spec for name, spec in function.inputs.items()}
+    return Function(inputs, run, function.half) if names else function
 
 
 class _FrozenGraph:
@@ -365,6 +371,7 @@ class _FrozenGraph:
         self.model = model
         with _loading(model), tf.Graph().as_default() as graph:
             proto = tf.compat.v1.GraphDef.FromString(data)
+            self.half = half_type(proto)
             tf.compat.v1.import_graph_def(proto, name="")
             self.session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(device_count={"GPU": 0}))
             self.session.run([op for op in graph.get_operations() if op.type in TABLE_WRITES])
@@ -377,7 +384,7 @@ class _FrozenGraph:
             results = self.session.run(fetched, {fed[name]: array for name, array in feed.items()})
             return {name: as_array(array) for name, array in results.items()}
 
-        return Function({name: _spec(tensor) for name, tensor in fed.items()}, run)
+        return Function({name: _spec(tensor) for name, tensor in fed.items()}, run, self.half)
 
     def tensor(self, name: str) -> Any:
         """Return the tensor "node" or "node:1", which the file names."""

@@ -31,7 +31,7 @@ from fuseconv.fuse.plugins import load_registry
 from fuseconv.input_shapes import ONLY, InputShape, named, read_shapes
 from fuseconv.load.live import model_name
 from fuseconv.load.stablehlo.exported import is_exported
-from fuseconv.output_comparison import ATOL, RTOL, Comparison, compare
+from fuseconv.output_comparison import ATOL, HALF_RTOL, Comparison, compare
 from fuseconv.quantize import MEASURED, TOLERANCES
 from fuseconv.report.tables import show_verification, text
 from fuseconv.runners import (
@@ -62,13 +62,15 @@ from fuseconv.verification_layers import Layer, compare_layers, first_growth
 class Verification:
     """The result: each output of each signature, and what was run: (signature, shapes of its inputs, invokes).
 
-    drawn: (signature, input, how it was drawn); empty where the caller gave the inputs. layers: ops of the first
+    half: "float16" or "bfloat16" where `rtol` is what a model that computes in it may differ by; else "". drawn:
+    (signature, input, how it was drawn); empty where the caller gave the inputs. layers: ops of the first
     subgraph beside those of a file of floats, if that was asked for."""
 
     model: str
     file: str
     atol: float
     rtol: float
+    half: str = ""
     outputs: list[Comparison] = field(default_factory=list)
     runs: list[tuple[str, dict[str, tuple[int, ...]], int]] = field(default_factory=list)
     drawn: list[tuple[str, str, str]] = field(default_factory=list)
@@ -99,6 +101,7 @@ class Verification:
         where = f"the output {first.output!r} of the signature {first.signature!r}"
         return VerificationError(
             f"{len(failed)} of {len(self.outputs)} outputs differ from the model: {where} has {first.why}"
+            + (f", as the model computes in {self.half}" if self.half else "")
         )
 
     def check(self) -> None:
@@ -111,7 +114,8 @@ class Verification:
 
         `model` and `file`: the paths; `passed`; `atol` and `rtol`: an output passes if
         |actual - expected| <= atol + rtol * max|expected| for each element of each run (of a file of int8 or int16x8,
-        that of all runs); `runs`: `{"signature", "inputs": {name: shape}, "invokes"}`; `drawn`: `{"signature", "input",
+        that of all runs); `half`: the type of 16 bits that the model computes in if `rtol` is what that may make, or "";
+        `runs`: `{"signature", "inputs": {name: shape}, "invokes"}`; `drawn`: `{"signature", "input",
         "how"}`, in words, of random inputs; `outputs`: `{"signature", "output", "type", "shapes", "absolute",
         "relative", "passed", "why"}` with the largest differences over all runs, null where they are not finite;
         `layers`: `{"tensor", "op", "type", "error"}` of ops beside those of floats, if that was asked for (`error` as
@@ -127,6 +131,7 @@ class Verification:
             "passed": self.passed,
             "atol": self.atol,
             "rtol": self.rtol,
+            "half": self.half,
             "runs": [
                 {"signature": signature, "inputs": {name: list(shape) for name, shape in shapes.items()}, "invokes": n}
                 for signature, shapes, n in self.runs
@@ -181,22 +186,23 @@ def verify(
     input_shapes: sizes for dimensions that the model leaves open, batch_size for first ones, by the names that the file
     has. layers: compare the ops of the first subgraph, too, with those of the model as a file of floats, which it is
     converted to if it is none. progress: called with a few words before each run. rtol: by default 1e-4; of a quantized
-    file, what its form may make.
+    file, or a model that computes in 16 bits, what its form may make.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model."""
     _check_numbers(batch_size, atol, rtol or 0.0, seed)
     given, shapes = load_data(data), read_shapes(input_shapes)
     file = TFLiteFile(tflite)
-    rtol = TOLERANCES.get(file.form or "", RTOL) if rtol is None else rtol
     reading: dict[str, Any] = {"tags": tags, "trust_model": trust_model, "follow_links": follow_links}
     cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
     sizes: dict[str, Any] = {"input_shapes": shapes, "batch_size": batch_size}
-    result = Verification(model_name(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
+    result = Verification(model_name(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol or 0.0)
     with needing_packages("to run this model"), opened_original(model) as source:
         names = _signature_names(file, signatures, given)
         originals = _originals(source, file, names, reading, cutting, plugins)
         _check_names(file, names, originals, shapes)
+        if rtol is None:
+            _set_tolerance(result, file, [originals[name].half for name in names])
         for name in names:
             of_samples = data_of(samples, file.inputs(name)) if given is None else None
             one = {key: array[0] for key, array in of_samples.items()} if of_samples else given or {}
@@ -209,6 +215,13 @@ def verify(
                 made = tflite if isinstance(tflite, bytes) else read_file(tflite)
                 result.layers = compare_layers(floats, made, feeds)
     return result
+
+
+def _set_tolerance(result: Verification, file: TFLiteFile, halves: Sequence[str]) -> None:
+    """Set the tolerance to what the file's form, or the 16 bits in which its originals compute, may make."""
+    half = max(halves, key=HALF_RTOL.__getitem__, default="")
+    result.rtol = max(TOLERANCES.get(file.form or "", 0.0), HALF_RTOL[half])
+    result.half = half if result.rtol == HALF_RTOL[half] else ""
 
 
 def _check_names(

@@ -186,6 +186,29 @@ def test_a_model_that_differs_from_itself_is_told_of(tmp_path: Path) -> None:
     assert "itself" not in str(verify(other, converted(wrong)).failure)
 
 
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_the_tolerance_of_a_model_follows_the_type_that_it_computes_in(dtype: tf.DType, tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).standard_normal((3, 32, 32)).astype(np.float32)
+
+    def model(name: str, factor: float) -> Path:
+        def serve(x: tf.Tensor) -> dict[str, tf.Tensor]:
+            x = tf.cast(x, dtype)
+            for each in weights:
+                x = tf.tanh(tf.matmul(x, tf.cast(each, dtype)) * 0.3)
+            return {"y": tf.cast(x, tf.float32) * factor}
+
+        return saved(tmp_path / name, serving_default=(serve, {"x": spec(None, 32)}))
+
+    right, wrong = model("rounded", 1.001), model("wrong", 1.05)
+    data = convert(model("model", 1.0)).data or b""
+    result = verify(right, data)
+    assert result.passed and result.to_json()["half"] == dtype.name
+    assert f"largest expected value, as the model computes in {dtype.name}" in str(result)
+    assert not verify(right, data, rtol=1e-4).passed and verify(right, data, rtol=0.5).half == ""
+    with pytest.raises(VerificationError, match=f"is allowed, as the model computes in {dtype.name}$"):
+        verify(wrong, data).check()
+
+
 def test_strings_and_booleans_and_scalars(tmp_path: Path) -> None:
     specs = {"word": spec(None, dtype=tf.string), "flag": spec(dtype=tf.bool), "n": spec(dtype=tf.int64)}
     model = saved(

@@ -76,7 +76,7 @@ _comparing = _together(
     click.option("--atol", type=click.FloatRange(min=0), help="A difference that is tolerated; by default 1e-6."),
     click.option("--rtol", type=click.FloatRange(min=0),
                  help="Tolerated on top, as a part of the largest expected value; by default 1e-4, and more of a "
-                      "quantized file."),
+                      "quantized file, or of a model in 16 bits."),
 )  # fmt: skip
 
 

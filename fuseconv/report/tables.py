@@ -225,7 +225,8 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
         line(out, "Drawn", f"{escape_controls(row['signature'])} {escape_controls(row['input'])}: {row['how']}".strip())
     if document.get("layers"):
         _show_layers(out, document)
-    line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
+    half = f", as the model computes in {document['half']}" if document.get("half") else ""
+    line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value{half}")
 
 
 def _show_layers(out: Console, document: Mapping[str, Any]) -> None:
