@@ -114,8 +114,8 @@ class Verification:
 
         `model` and `file`: the paths; `passed`; `atol` and `rtol`: an output passes if
         |actual - expected| <= atol + rtol * max|expected| for each element of each run (of a file of int8 or int16x8,
-        that of all runs); `half`: the type of 16 bits that the model computes in if `rtol` is what that may make, or "";
-        `runs`: `{"signature", "inputs": {name: shape}, "invokes"}`; `drawn`: `{"signature", "input",
+        that of all runs); `half`: the type of 16 bits that the model computes in if `rtol` is what that may make, else
+        ""; `runs`: `{"signature", "inputs": {name: shape}, "invokes"}`; `drawn`: `{"signature", "input",
         "how"}`, in words, of random inputs; `outputs`: `{"signature", "output", "type", "shapes", "absolute",
         "relative", "passed", "why"}` with the largest differences over all runs, null where they are not finite;
         `layers`: `{"tensor", "op", "type", "error"}` of ops beside those of floats, if that was asked for (`error` as

@@ -17,7 +17,7 @@ from fuseconv.ir.graph import Module
 from fuseconv.load import keras_container, traced_functions
 from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_nodes import check_nodes
-from fuseconv.load.through_keras import config_check, limits
+from fuseconv.load.through_keras import allow_list, config_check, limits
 from fuseconv.load.through_keras.compatibility import incompatibility, legacy_objects
 from fuseconv.load.through_keras.trace_model import trace_model
 from fuseconv.load.traced_functions import SIGNATURE, Traced
@@ -124,9 +124,20 @@ def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputE
     unknown = _UNKNOWN.search(str(last))
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
     sentence = f"{path} cannot be loaded. {'; '.join(reasons)}{help}."
-    error = InputError(config_check.unknown_object(path, unknown[1]) if unknown else sentence)
+    if unknown:
+        operation = "Keras 3" in refusals and path.suffix != ".keras" and unknown[1] in allow_list.OPERATIONS
+        sentence = (_unreadable_operation if operation else config_check.unknown_object)(path, unknown[1])
+    error = InputError(sentence)
     error.__cause__ = last
     return error
+
+
+def _unreadable_operation(path: Path, name: str) -> str:
+    """Return the sentence about a function of `keras.ops`, which the mask of a Masking layer or an Embedding is too."""
+    return (
+        f"Keras cannot load {path}: Keras 3 writes operations ({name}), as those of masks, to .h5 files, but reads "
+        "them from .keras files only; save the model as .keras."
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -21,8 +21,8 @@ _SPARSE = "TFLite has no sparse or ragged tensors at run time; feed dense ones (
 _FILES = "TFLite neither reads nor decodes files and records; do this before the model is run, and feed its result"
 _TRAINING = "it trains, and TFLite has no kernel for it; export a signature that only predicts"
 _SEEDED = (
-    "TFLite cannot compute the numbers that TensorFlow draws from these seeds; use tf.random.uniform and its like, or "
-    "constant seeds and shapes"
+    "TFLite cannot compute the numbers that TensorFlow draws from these seeds, constant or not; use tf.random.uniform "
+    "and its like, or tf.random.stateless_uniform and stateless_normal of a constant seed"
 )
 _SAMPLES = "TFLite draws uniform, normal and categorical numbers only"
 _QUANTIZED = (
@@ -73,7 +73,7 @@ _FAMILIES = {
         SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad SparseSegmentSqrtNGradV2 SparseSegmentSumGrad
         SparseSegmentSumGradV2""",
     _SEEDED: """
-        StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
+        StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
         StatelessRandomGammaV3 StatelessRandomPoisson StatelessSampleDistortedBoundingBox RandomIndexShuffle""",
     _SAMPLES: """
         ParameterizedTruncatedNormal RandomGamma RandomPoisson RandomPoissonV2 SampleDistortedBoundingBox
@@ -110,6 +110,11 @@ _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
         "e, v = tf.linalg.eigh(x) and (v * tf.sqrt(e)[..., None, :]) @ tf.linalg.matrix_transpose(v), or tf.math.log; "
         "where the matrix is known, compute it when the model is built"
     )),
+    "StatelessMultinomial": (
+        "what TensorFlow draws from a seed depends on its threads here; use tf.random.categorical, or, where a seed is to "
+        "draw the same each time, tf.argmax(logits - tf.math.log(-tf.math.log(tf.random.stateless_uniform("
+        "tf.shape(logits), seed))), -1)"
+    ),
     "SobolSample": (
         "TFLite has no kernel for Sobol numbers; with a constant number of samples they are computed when the model is "
         "converted, else feed them"

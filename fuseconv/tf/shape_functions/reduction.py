@@ -116,9 +116,9 @@ def unique_v2(op: Op, x: Value, axis: Value) -> Shapes:
 
 @infers("UniqueWithCountsV2")
 def unique_with_counts_v2(op: Op, x: Value, axis: Value) -> Shapes:
-    shape = with_rank(x, 1)
-    count = dims.fresh("unique")
-    return [(count,), shape, (count,)]
+    values, indices = unique_v2(op, x, axis)
+    count = next(dim for dim, size in zip(values, shape_of(x)) if dim != size)
+    return [values, indices, (count,)]
 
 
 @infers("Where")

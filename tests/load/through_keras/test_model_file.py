@@ -160,6 +160,15 @@ def test_unknown_class_of_an_archive() -> None:
         load(TESTDATA / "custom.keras")
 
 
+def test_a_mask_in_an_hdf5_file_of_keras_3_is_what_keras_cannot_load(tmp_path: Path) -> None:
+    keras = importlib.import_module("keras")
+    tokens = keras.Input((7,), name="tokens")
+    vectors = keras.layers.Embedding(10, 4, mask_zero=True)(tokens)
+    keras.Model(tokens, keras.layers.LSTM(3)(vectors)).save(tmp_path / "model.h5")
+    with pytest.raises(InputError, match=r"^Keras cannot load .* operations \(NotEqual\).*; save the model as \.keras"):
+        trace(tmp_path / "model.h5")
+
+
 def test_custom_class_of_an_archive() -> None:
     import keras
 

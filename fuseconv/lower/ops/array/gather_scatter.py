@@ -219,9 +219,13 @@ def Unique(tfl, x, *, out_idx=None):
 
 @lowers
 def UniqueV2(tfl, x, axis, *, out_idx=None):
-    """UNIQUE of a vector."""
-    shape_of(x, 1)
-    return list(_unique(tfl, x, tfl.source.results[1].dtype))
+    """UNIQUE of a vector; of slices along an axis, UNIQUE of the indices at which they first occur."""
+    made, shape = tfl.source.results[1].dtype, shape_of(x)
+    along = [int(each) % len(shape) for each in constant_of(axis, "the axis").reshape(-1)]
+    if len(shape) == 1 or not along:
+        shape_of(x, 1)
+        return list(_unique(tfl, x, made))
+    return list(_unique_slices(tfl, x, along[0], made))
 
 
 @lowers
@@ -306,16 +310,39 @@ def _unique(tfl: Lowering, x: Value, index_type: types.DType) -> tuple[Value, Va
     them."""
     require(x.dtype not in (types.FLOAT64, types.UINT64), f"UNIQUE has no kernel for {x.dtype}")
     if x.dtype is types.STRING:
-        # ARG_MAX is where each string occurs first.
         (count,) = shape_of(x, 1)
         equal = tfl.equal(reshape(tfl, x, (count, 1), x), reshape(tfl, x, (1, count), x))
-        first = tfl.arg_max(equal, tfl.const(1, types.INT32), output_type="INT32")
-        places, indices = tfl.unique(first, idx_out_type=index_type.name.upper())
+        places, indices = _first_places(tfl, equal, index_type)
         return tfl.gather(x, places, axis=0), indices
     wide = x.dtype if x.dtype in (types.FLOAT32, types.INT32, types.INT64) else types.INT64
     wide = types.FLOAT32 if x.dtype.is_float else wide
     values, indices = tfl.unique(cast(tfl, x, wide), idx_out_type=index_type.name.upper())
     return cast(tfl, values, x.dtype), indices
+
+
+def _unique_slices(tfl: Lowering, x: Value, axis: int, index_type: types.DType) -> tuple[Value, Value]:
+    """Return the distinct slices of a tensor along an axis in the order of their first places, and for each slice the
+    place of its own among them. Slices with NaN equal none, as in TensorFlow."""
+    shape = shape_of(x)
+    count, order = shape[axis], [axis, *(other for other in range(len(shape)) if other != axis)]
+    size = product([shape[other] for other in order[1:]])
+    rows = tfl.transpose(x, tfl.ints(order)) if axis else x
+    pair = reshape(tfl, rows, (count, 1, size), x), reshape(tfl, rows, (1, count, size), x)
+    equal = tfl.reduce_all(elementwise(tfl, "EQUAL", *pair), [2])
+    if x.dtype.is_float:
+        numbers = iota(tfl, count, x)
+        itself = tfl.equal(reshape(tfl, numbers, (count, 1), x), reshape(tfl, numbers, (1, count), x))
+        equal = tfl.logical_or(equal, itself)
+    places, indices = _first_places(tfl, equal, index_type)
+    return _gathered(tfl, x, places, axis, 0), indices
+
+
+def _first_places(tfl: Lowering, equal: Value, index_type: types.DType) -> tuple[Value, Value]:
+    """Return the places of the elements that equal none before them, and for each element the place of its own among
+    these. equal [n, n]: whether two elements are equal. ARG_MAX is where each occurs first."""
+    first = tfl.arg_max(equal, tfl.const(1, types.INT32), output_type="INT32")
+    places, indices = tfl.unique(first, idx_out_type=index_type.name.upper())
+    return places, indices
 
 
 def _scattered(tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> Value:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.lower.ops.array.gather_scatter import UniqueV2
+from fuseconv.lower.ops.array.gather_scatter import Unique, UniqueV2
 from fuseconv.lower.ops.math.bitwise import Invert
 from fuseconv.lower.ops.math.reduction import TopKV2
 from fuseconv.lower.ops.segment import unsorted
@@ -69,10 +69,11 @@ def ListDiff(tfl, x, y, *, out_idx=None):
 
 @lowers("UniqueWithCounts", "UniqueWithCountsV2")
 def UniqueWithCounts(tfl, x, axis=None, *, out_idx=None):
-    """UNIQUE, and UNSORTED_SEGMENT_SUM of 1 for each element."""
-    values, indices = UniqueV2(tfl, x, axis)
-    ones = filled(tfl, shape_of(x, 1), 1, types.INT32, x)
-    size = reshape(tfl, tfl.shape_(values), ())
+    """UNIQUE, and UNSORTED_SEGMENT_SUM of 1 for each element, or slice along an axis."""
+    values, indices = Unique(tfl, x) if axis is None else UniqueV2(tfl, x, axis)
+    ones = filled(tfl, shape_of(indices), 1, types.INT32, indices)
+    distinct = next(dim for dim, size in zip(shape_of(values), shape_of(x)) if dim != size)
+    size = dim_scalar(tfl, distinct, values)
     counts = unsorted(tfl, "UNSORTED_SEGMENT_SUM", ones, indices, size)
     return [values, indices, cast(tfl, counts, indices.dtype)]
 

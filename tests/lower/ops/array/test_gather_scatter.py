@@ -228,6 +228,26 @@ def test_unique(dtype):
     check(lambda x: list(tf.unique(x, tf.int64)), spec(6, dtype=dtype), inputs=[x])
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64, tf.uint8, tf.bool], ids=lambda t: t.name)
+def test_unique_slices(dtype):
+    def few(rng, shape, numpy_type):
+        return rng.integers(0, 2, shape).astype(numpy_type)
+
+    def along(*axis):
+        return lambda x: [*raw.UniqueV2(x=x, axis=axis), *raw.UniqueWithCountsV2(x=x, axis=axis, out_idx=tf.int64)]
+
+    check(along(0), spec(None, 2, dtype=dtype), batches=(7, 9, 1), inputs=few)
+    check(along(-1), spec(3, None, dtype=dtype), batches=(7, 9), inputs=few)
+    check(along(1), spec(1, 6, 2, dtype=dtype), inputs=few)
+
+
+def test_unique_slices_of_strings_and_with_nan():
+    words = np.array([[b"a", b"b"], [b"", b"b"], [b"a", b"b"], [b"", b""]], object)
+    check(lambda x: [*raw.UniqueV2(x=x, axis=[0])], spec(None, 2, dtype=tf.string), inputs=[words], static=False)
+    numbers = np.array([[np.nan, 1], [0, 1], [np.nan, 1], [-0.0, 1], [0, 2]], np.float32)
+    check(lambda x: [*raw.UniqueV2(x=x, axis=[0])], spec(None, 2), batches=(5,), inputs=[numbers])
+
+
 def test_unique_strings():
     x = np.array([b"b", b"", b"b", b"a", b"", b"c"], object)
     check(lambda x: list(tf.unique(x)), spec(None, dtype=tf.string), inputs=[x], static=False)
