@@ -111,8 +111,8 @@ _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
         "where the matrix is known, compute it when the model is built"
     )),
     "StatelessMultinomial": (
-        "what TensorFlow draws from a seed depends on its threads here; use tf.random.categorical, or, where a seed is to "
-        "draw the same each time, tf.argmax(logits - tf.math.log(-tf.math.log(tf.random.stateless_uniform("
+        "what TensorFlow draws from a seed depends on its threads here; use tf.random.categorical, or, where a seed is "
+        "to draw the same each time, tf.argmax(logits - tf.math.log(-tf.math.log(tf.random.stateless_uniform("
         "tf.shape(logits), seed))), -1)"
     ),
     "SobolSample": (
