@@ -169,7 +169,7 @@ def _keras_of(model: Any) -> Any:
 def _keras_signature(model: Any, library: Any) -> dict[str, Traced]:
     """Trace a Keras model as its only signature; return none if only its own `export` knows what it takes. library: its
     module, `keras` or `tf_keras`."""
-    from fuseconv.load.through_keras.trace_model import NoInputs, trace_model
+    from fuseconv.load.through_keras.trace_model import NoInputs, call_error, trace_model
 
     is_keras3 = library.__name__ == "keras"
     if is_keras3 and library.backend.backend() != "tensorflow":
@@ -180,7 +180,7 @@ def _keras_signature(model: Any, library: Any) -> dict[str, Traced]:
     except NoInputs:
         return {}  # its own `export` knows what it was called with
     except ValueError as error:
-        raise InputError(f"{model_name(model)} cannot be traced: {error}") from error
+        raise InputError(f"{model_name(model)} cannot be traced: {call_error(error)}") from error
 
 
 def _function(item: Any, owner: Any) -> Traced | None:

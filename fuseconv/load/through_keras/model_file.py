@@ -19,7 +19,7 @@ from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_nodes import check_nodes
 from fuseconv.load.through_keras import allow_list, config_check, limits
 from fuseconv.load.through_keras.compatibility import incompatibility, legacy_objects
-from fuseconv.load.through_keras.trace_model import trace_model
+from fuseconv.load.through_keras.trace_model import call_error, trace_model
 from fuseconv.load.traced_functions import SIGNATURE, Traced
 
 # tf-keras says 'function' of a function whose own name stands in a configuration.
@@ -143,6 +143,6 @@ def _unreadable_operation(path: Path, name: str) -> str:
 def _reason(error: Exception) -> str:
     """Return the sentence of a Keras error that says what is wrong: it wraps errors in whole configurations, and
     names objects by their addresses."""
-    text = str(error).rpartition("Exception encountered:")[2].strip() or type(error).__name__
+    text = call_error(error).rpartition("Exception encountered:")[2].strip() or type(error).__name__
     line = _OBJECT.sub(r"\1", next(iter(text.splitlines()), "").rstrip("."))
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from fuseconv.load.traced_functions import NOT_DENSE, Traced
 from fuseconv.load.unique_names import unique
+
+
+# What both Keras make of an exception in the call of a layer; their terminal's bold letters are none of ours.
+_IN_A_CALL = re.compile(r"Exception encountered when calling ([^\n]+)\.\n\n(?:\x1b\[1m)?([^\n\x1b]*)")
 
 
 class NoInputs(ValueError):
@@ -41,6 +46,12 @@ def trace_model(model: Any, is_keras3: bool, notes: Sequence[str] = ()) -> Trace
     elif len(names) != len(function.outputs):
         names = [f"output_{index}" for index in range(len(function.outputs))]
     return Traced(function, list(specs), unique(names), model, tuple(notes))
+
+
+def call_error(error: Exception) -> str:
+    """Return what an error of Keras says, that of a layer's call in one line: "Dense.call(): the reason"."""
+    call = _IN_A_CALL.search(str(error))
+    return f"{call[1]}: {call[2].rstrip('.')}" if call else str(error)
 
 
 def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:

@@ -265,6 +265,15 @@ def test_what_keras_says_of_functions_has_their_names_and_no_addresses(tmp_path:
         load(tmp_path / "model.h5")
 
 
+def test_what_keras_says_of_a_layer_s_call_has_the_reason(tmp_path: Path) -> None:
+    import keras
+
+    x = keras.Input((3,))
+    keras.Model(x, keras.layers.Activation("threshold")(x)).save(tmp_path / "model.keras")  # it needs two numbers
+    with pytest.raises(InputError, match=r"Keras 3: Activation\.call\(\): threshold\(\) missing 2 [^\x1b\n]*$"):
+        load(tmp_path / "model.keras")
+
+
 def test_both_refuse(tmp_path: Path) -> None:
     import h5py
 

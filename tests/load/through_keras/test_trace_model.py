@@ -6,9 +6,10 @@ from typing import Any
 
 import keras
 import pytest
+import tensorflow as tf
 import tf_keras
 
-from fuseconv.load.through_keras.trace_model import NoInputs, trace_model
+from fuseconv.load.through_keras.trace_model import NoInputs, call_error, trace_model
 
 
 @pytest.mark.parametrize("library", [keras, tf_keras])
@@ -25,3 +26,14 @@ def test_names_are_those_of_layers(library: Any) -> None:
 def test_a_model_that_was_never_built_has_no_inputs(library: Any) -> None:
     with pytest.raises(NoInputs):
         trace_model(library.Sequential([library.layers.Dense(1)]), library is keras)
+
+
+def test_the_reason_why_a_layer_cannot_be_called_is_one_line() -> None:
+    class Refusing(tf_keras.layers.Layer):
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            raise ValueError("it takes no such shape.\nAnd more")
+
+    with pytest.raises(ValueError) as caught:
+        Refusing()(tf.ones([2, 3]))
+    assert call_error(caught.value).endswith("(type Refusing): it takes no such shape")
+    assert call_error(ValueError("as it is.")) == "as it is."
