@@ -14,15 +14,26 @@ from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 
 
+def check(fusion: Fusion, match: Match) -> None:
+    """Check the match, which most do not pass. Raises as `build` does."""
+    try:
+        passed = fusion.check(match) is not False  # type: ignore[func-returns-value]
+    except Refused:
+        raise
+    except Exception as error:
+        # A converter module is anybody's code and may raise anything.
+        raise _raised(fusion, error) from error
+    if not passed:
+        why = "must refuse by m.require(condition, why), and not return False"
+        raise module_error(f"the check of the fusion {fusion.name}", fusion.check, why)
+
+
 def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
-    """Check the match and build the fused ops in `tfl.out`; return the new results by name.
+    """Build the fused ops of a match that was checked in `tfl.out`; return the new results by name.
 
     Raises Refused, with nothing built, if the fusion is not to be made; an error that names fusion, file and line if
     the converter module is wrong."""
     try:
-        if fusion.check(match) is False:  # type: ignore[func-returns-value]
-            why = "must refuse by m.require(condition, why), and not return False"
-            raise module_error(f"the check of the fusion {fusion.name}", fusion.check, why)
         with Speculative(tfl.functions, tfl.out) as trial:
             made = _named(fusion, match, fusion.rewrite(tfl, match), tfl)
             _require_types(fusion, match, made)
@@ -30,15 +41,17 @@ def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
         return made
     except Refused:
         raise
-    except Unsupported as refusal:
-        raise Refused(str(refusal)) from refusal
-    except ILL_FITTING as error:
-        if is_ours(fusion.rewrite):
-            raise Refused(f"its operands do not fit together ({error})") from error
-        raise module_error(f"the fusion {fusion.name}", fusion.rewrite, error) from error
     except Exception as error:
-        # A converter module is anybody's code and may raise anything.
-        raise module_error(f"the fusion {fusion.name}", fusion.rewrite, error) from error
+        raise _raised(fusion, error) from error
+
+
+def _raised(fusion: Fusion, error: Exception) -> Exception:
+    """Return what is raised where a check or rewrite raised this: a refusal, or an error of the converter module."""
+    if isinstance(error, Unsupported):
+        return Refused(str(error))
+    if isinstance(error, ILL_FITTING) and is_ours(fusion.rewrite):
+        return Refused(f"its operands do not fit together ({error})")
+    return module_error(f"the fusion {fusion.name}", fusion.rewrite, error)
 
 
 def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, report: Report, why: str = "") -> None:

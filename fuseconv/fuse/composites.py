@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from fuseconv.errors import suggestion
-from fuseconv.fuse.apply_fusion import build, replace
+from fuseconv.fuse.apply_fusion import build, check, replace
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Composite, Fusion, Match, Refused
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach
@@ -105,6 +105,7 @@ class _CompositeRewriter:
         if has_effect(op, self.module, {}):
             raise Refused("the function writes to a variable or a table, which a fused op would not do")
         match = bind(fusion, op, callee, implemented)
+        check(fusion, match)
         inner = [name for part in _all_ops(callee, self.module) for name in part.sources]
         tfl = Builder([], op.name, (*op.sources, *inner), self.module.functions)
         with Speculative(tfl.functions, tfl.out) as trial:
@@ -120,6 +121,7 @@ def fuse_alone(fusion: Fusion, op: Op, callee: Graph, module: Module) -> Match:
     implemented = annotation(callee)
     assert implemented is not None
     match = bind(fusion, op, callee, implemented)
+    check(fusion, match)
     tfl = Builder([], op.name, functions=module.functions)
     replace(fusion, match, build(fusion, match, tfl), tfl, Report())
     detach(op)

@@ -9,7 +9,7 @@ from itertools import chain
 
 from fuseconv.errors import module_error
 from fuseconv.facts import TFL_ONLY
-from fuseconv.fuse.apply_fusion import build, replace
+from fuseconv.fuse.apply_fusion import build, check, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.pattern import Pattern
 from fuseconv.fuse.pattern_check import PatternCheck
@@ -219,9 +219,10 @@ class _PatternRewriter:
             results={f"result{index or ''}": result for index, result in enumerate(op.results)},
             constants=self.constants,
         )
-        sources = tuple(dict.fromkeys(chain.from_iterable([part.sources for part in bound.matched[::-1]])))
-        tfl = Builder(built, op.name, sources, self.module.functions)
         try:
+            check(fusion, match)  # which most matches do not pass
+            sources = tuple(dict.fromkeys(chain.from_iterable([part.sources for part in bound.matched[::-1]])))
+            tfl = Builder(built, op.name, sources, self.module.functions)
             made, why = self.build(fusion, match, tfl, bound.matched)
         except Refused as refusal:
             self.refusals.setdefault((fusion.name, op), str(refusal))
@@ -236,7 +237,8 @@ class _PatternRewriter:
         return True
 
     def build(self, fusion: Fusion, match: Match, tfl: Builder, matched: list[Op]) -> tuple[dict[str, Value], str]:
-        """Build the fused op and check it; return its results by name, and what the check found. Raises Refused."""
+        """Build the fused op and run it against the match; return its results by name, and what came out. Raises
+        Refused."""
         if self.pattern_check is None or not self.pattern_check.checks(fusion):
             return build(fusion, match, tfl), ""
         with Speculative(tfl.functions, tfl.out) as trial:

@@ -150,10 +150,12 @@ class Registry:
             if not fnmatch.filter(self._fusions, glob):
                 alike = suggestion(glob, self._fusions)
                 raise InputError(f"no fusion is called {glob}{alike}; `fuseconv fusions` lists them")
+        report.summaries |= {fusion.name: fusion.summary for fusion in self.fusions}
+        if not only and not without:
+            return self.fusions
         chosen: list[Fusion] = []
         for fusion in self.fusions:
             wanted = not only or any(fnmatch.fnmatchcase(fusion.name, glob) for glob in only)
-            report.summaries[fusion.name] = fusion.summary
             if wanted and not any(fnmatch.fnmatchcase(fusion.name, glob) for glob in without):
                 chosen.append(fusion)
             else:

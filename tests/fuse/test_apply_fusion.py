@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.fuse.apply_fusion import build, replace
+from fuseconv.fuse.apply_fusion import build, check, replace
 from fuseconv.fuse.match import Fusion, Match, Refused, composite
 from fuseconv.ir.graph import Graph
 from fuseconv.report.records import Report
@@ -44,6 +44,19 @@ def test_what_is_refused_leaves_nothing() -> None:
     with pytest.raises(Refused, match="not today"):
         build(Fusion("neg", "NEG", NEG, rewrite), match, tfl)
     assert not tfl.out and [*graph.inputs[0].uses] == graph.ops
+
+
+def test_what_a_check_raises_names_the_module() -> None:
+    match, _ = matched()
+    with pytest.raises(Refused, match="not that one"):
+        check(Fusion("neg", "NEG", NEG, rewrite=print, check=lambda m: m.refuse("not that one")), match)
+    with pytest.raises(InputError, match=r"the fusion neg \(.*has no other"):
+        check(Fusion("neg", "NEG", NEG, rewrite=_rewrite, check=lambda m: m.other), match)
+    check(Fusion("neg", "NEG", NEG, rewrite=_rewrite), match)
+
+
+def _rewrite(tfl: Builder, m: Match) -> object:
+    return tfl.neg(m.x)
 
 
 def _built_on(shape: str, rewrite: Any, placeholder: bool = False) -> dict[str, Any]:
