@@ -349,8 +349,8 @@ class _Builder:
                 found[key] = decoded
         if op_def.stateful and is_custom(op_def.name):
             found[STATEFUL] = True
-        missing = op_def.required.difference(found)
-        if missing:
+        if not op_def.required.issubset(found):
+            missing = op_def.required.difference(found)
             raise InputError(f"The node '{node.name}' ({node.op}) lacks '{', '.join(sorted(missing))}': {_DAMAGED}")
         return found
 

@@ -12,7 +12,7 @@ from fuseconv.tf.traits import FORWARDS
 
 def are_read(module: Module, kinds: Collection[str]) -> bool:
     """Return whether anything reads the handles of ops of these kinds; the handles of frozen variables have no uses."""
-    return any(op.kind in kinds and op.result.uses for graph in module.graphs() for op in graph.ops)
+    return any(op.result.uses for graph in module.graphs() for op in ops_of_kinds(graph, kinds))
 
 
 def aliases(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:

@@ -34,9 +34,10 @@ def references(op: Op) -> list[str]:
     """Return the names of the functions that an op refers to."""
     found: list[str] = []
     for value in op.attrs.values():
-        if isinstance(value, FuncRef):
+        kind = value.__class__
+        if kind is FuncRef:
             found.append(value.name)
-        elif isinstance(value, (list, tuple)):
+        elif (kind is list or kind is tuple) and FuncRef in map(type, value):
             found += [item.name for item in value if isinstance(item, FuncRef)]
     return found
 
@@ -95,8 +96,11 @@ def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:
     So does, in both dialects, what has no results but runs no function, save what is idle: why else would it be there?
     `known` remembers the answer for functions from one call to the next.
     """
-    if _matches(_WRITES, op.kind) or any(result.variable for result in op.results) or STATEFUL in op.attrs:
+    if _matches(_WRITES, op.kind) or STATEFUL in op.attrs:
         return True
+    for result in op.results:
+        if result.variable:
+            return True
     if not op.results and not is_idle(op) and not references(op):
         return True
     for graph, _ in bodies(op, module):

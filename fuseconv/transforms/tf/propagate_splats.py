@@ -56,11 +56,12 @@ class _Numbers:
         changed = False
         kept: list[Op] = []
         for op in graph.ops:
-            number = self.made(op) if self.known or op.kind in FILLS else None
+            reads = not self.known.keys().isdisjoint(op.operands)
+            number = self.made(op) if reads or op.kind in FILLS else None
             if number is not None:
                 self.known[op.result] = number
             elif op.kind in _ELEMENTWISE:
-                changed |= bool(self.known) and self.read(op)
+                changed |= reads and self.read(op)
                 same = self.untouched(op)
                 if same is not None:
                     replace_uses(op.result, same)
