@@ -4,6 +4,7 @@ answer is an InputError that names the function's file and line."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def _guarded(
             raise module_error(what, function, f"made {made!r}, and not {wanted}, one for each result")
         return made
 
-    return op_function(function, name)._replace(function=call)
+    return replace(op_function(function, name), function=call)
 
 
 def _is_shape(shape: Any, result: Any) -> bool:

@@ -57,11 +57,12 @@ class Builder:
             help = suggestion(kind, TABLE)
             raise AttributeError(f"TFLite has no operator {kind} in the table of fuseconv.tfl.ops{help}")
 
-        def build(*operands: Operand, results: list[ResultType] | None = None, **attrs: Any) -> Any:
+        def build(self: Builder, *operands: Operand, results: list[ResultType] | None = None, **attrs: Any) -> Any:
             built = self.op(kind, operands, attrs, results)
             return built[0] if len(built) == 1 else built
 
-        return build
+        setattr(Builder, name, build)  # the next use finds it, and does not come here
+        return build.__get__(self)
 
     def op(
         self,

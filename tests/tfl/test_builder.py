@@ -27,6 +27,13 @@ def test_operands_may_be_numbers_and_lists() -> None:
 """
 
 
+def test_each_builder_has_its_own_ops() -> None:
+    x, first, second = Value(FLOAT32, (2,)), Builder([], "a"), Builder([], "b")
+    made = [first.neg(x), second.neg(x), first.neg(x)]  # the methods of operators are made when they are first used
+    assert [value.op for value in made] == [first.out[0], second.out[0], first.out[1]]
+    assert [op.name for op in second.out] == ["b"]
+
+
 def test_what_is_constant_is_computed_at_once() -> None:
     tfl = Builder([])
     made = tfl.transpose(tfl.const(np.array([[1, 2, 3]], np.float32)), [1, 0])
