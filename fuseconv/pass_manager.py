@@ -141,6 +141,10 @@ class Context:
     report: Report
     options: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # Conditions read options as attributes, and what `__getattr__` finds costs an exception each time.
+        self.__dict__.update(self.options)
+
     def arguments(self, names: Iterable[str]) -> list[Any]:
         """Return the values of these fields, options first: a failed attribute lookup costs an exception each time."""
         return [self.options[name] if name in self.options else getattr(self, name) for name in names]
@@ -268,8 +272,7 @@ class PassManager:
 
     def _run_stage(self, stage: Stage) -> bool:
         """Run the passes of a stage, which is not mentioned if none of them is to run."""
-        conditions = [item.condition if isinstance(item, Pass | Deferred) else None for item in stage.passes]
-        if all(condition is not None and not condition(self.context) for condition in conditions):
+        if all(map(self._is_left_out, stage.passes)):
             return False
         report = self.context.report
         with self.stage(stage.name):
@@ -277,6 +280,11 @@ class PassManager:
                 return self.run(stage.passes)
             with report.rewriting(self.context.module, stage.rule, stage.why):
                 return self.run(stage.passes)
+
+    def _is_left_out(self, item: Pass | Repeat | Stage | Deferred | AfterChanges) -> bool:
+        """Return whether the condition of an item of a pipeline leaves it out."""
+        condition = item.condition if isinstance(item, (Pass, Deferred)) else None
+        return condition is not None and not condition(self.context)
 
     def _run_pass(self, item: Pass) -> bool:
         """Run a pass, unless its condition, its kinds or `after_changes` leave it out; return whether it changed
