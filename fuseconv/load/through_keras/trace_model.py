@@ -9,7 +9,6 @@ from typing import Any
 from fuseconv.load.traced_functions import NOT_DENSE, Traced
 from fuseconv.load.unique_names import unique
 
-
 # What both Keras make of an exception in the call of a layer; their terminal's bold letters are none of ours.
 _IN_A_CALL = re.compile(r"Exception encountered when calling ([^\n]+)\.\n\n(?:\x1b\[1m)?([^\n\x1b]*)")
 
