@@ -41,10 +41,12 @@ MOVES = frozenset({
 # Ops whose results' sizes follow from their operands' sizes, and from what those operands hold that tell sizes. The
 # runtime knows them as it allocates tensors, if it knows these.
 SIZED_BY_OPERANDS = frozenset({
-    *ELEMENTWISE, *REDUCTIONS, *CONVOLUTIONS, *LAYOUT_CHANGES, *MOVES, "ARG_MAX", "ARG_MIN", "AVERAGE_POOL_2D",
-    "BATCH_MATMUL", "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "DEQUANTIZE", "EMBEDDING_LOOKUP",
-    "FILL", "FULLY_CONNECTED", "LOG_SOFTMAX", "L2_NORMALIZATION", "MAX_POOL_2D", "MIRROR_PAD", "PAD", "PADV2",
-    "PRELU", "QUANTIZE", "SHAPE", "SOFTMAX", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN",
+    *ELEMENTWISE, *REDUCTIONS, *CONVOLUTIONS, *LAYOUT_CHANGES, *MOVES, "ADD_N", "ARG_MAX", "ARG_MIN",
+    "AVERAGE_POOL_2D", "BATCH_MATMUL", "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "CONV_3D", "CUMSUM",
+    "DEPTH_TO_SPACE", "DEQUANTIZE", "EMBEDDING_LOOKUP", "FILL", "FULLY_CONNECTED", "LOG_SOFTMAX", "L2_NORMALIZATION",
+    "MAX_POOL_2D", "MIRROR_PAD", "PAD", "PADV2", "PRELU", "QUANTIZE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
+    "SHAPE", "SOFTMAX", "SPACE_TO_DEPTH", "TOPK_V2", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN",
+    "ZEROS_LIKE",
 })  # fmt: skip
 # Ops whose constants may as well be results of other ops, and that rounding these changes as little as
 # it changes them: DIV is none, nor what has poles.

@@ -106,7 +106,7 @@ RECURRENT = tuple(MODELS)[6:]
 
 class Cells:
     """One model, exported once. floats: its files of floats, fused and with `--rnn auto`, of a dynamic batch where the
-    model has one. resets: whether the third run follows a reset of states."""
+    model has one."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.path = name, folder / name
@@ -118,8 +118,6 @@ class Cells:
         self.tokens, self.shape, self.batch = x.dtype == "int32", tuple(x.shape[1:]), x.shape[0]
         self.samples = [{"x": self.draw(_ROWS, seed)} for seed in range(40)]
         self.floats = {rnn: self._convert(rnn=rnn) for rnn in ("fused", "auto")}
-        # Behind tensors of a dynamic size, as masks make them, states cannot be reset, in files of floats either.
-        self.resets = name != "masked"
 
     def draw(self, rows: int, seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
@@ -164,7 +162,7 @@ class Cells:
             if interpreter.get_input_details()[0]["shape"][0] != size:
                 interpreter.resize_tensor_input(index, (size, *self.shape))
             interpreter.allocate_tensors()
-            for turn in ("first", "second", "third")[: 3 if self.resets else 2]:
+            for turn in ("first", "second", "third"):
                 if turn == "third":
                     interpreter.reset_all_variables()
                 interpreter.set_tensor(index, self.draw(size, 7))

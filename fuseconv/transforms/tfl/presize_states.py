@@ -18,6 +18,7 @@ from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.once import computed_on_every_invoke, is_computed_once
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import SIZED_BY_OPERANDS
+from fuseconv.transforms.tfl.legalize_outputs import INDEXED, has_fixed_sizes
 from fuseconv.transforms.tfl.pack_to_concat import joined
 
 # Ops on sizes that the runtime computes as it allocates tensors, if their operands are known then.
@@ -33,20 +34,22 @@ def presize_states(module: Module) -> None:
     compute s, and the state with it, only once. A state behind an op with results of dynamic size stays as it is."""
     for signature in module.signatures:
         if any(_writes_state(op) for op in signature.graph.ops):
-            _presize(signature.graph)
+            _presize(signature.graph, module.functions)
 
 
 def _writes_state(op: Op) -> bool:
     return bool(op.results) and op.result.variable and not op.result.is_static
 
 
-def _presize(graph: Graph) -> None:
+def _presize(graph: Graph, functions: dict[str, Graph]) -> None:
     out: list[Op] = []
     known: set[Value] = set()
     for index, op in enumerate(graph.ops):
         if _writes_state(op):
             _show_size(op, out)
-        if not _is_sized_ahead(op, known):
+        elif op.kind == "tfl.FILL":
+            _join_sizes(op, out)
+        if not _is_sized_ahead(op, known, functions):
             out += graph.ops[index:]
             break
         out.append(op)
@@ -60,9 +63,7 @@ def _show_size(op: Op, out: list[Op]) -> None:
     if sizes is None or sizes.op is None:
         return
     if sizes.op.kind == "tfl.PACK":
-        made = joined(sizes.op, out)
-        if made is not None:
-            op.set_operand(0, made[0])
+        _join_sizes(op, out)
     elif (op.kind, sizes.op.kind) == ("tfl.FILL", "tfl.MAXIMUM"):
         op.set_operand(0, sizes.op.operands[0])
     elif (op.kind, sizes.op.kind) == ("tfl.TILE", "tfl.MINIMUM"):
@@ -72,13 +73,50 @@ def _show_size(op: Op, out: list[Op]) -> None:
             op.set_operand(0, computed_on_every_invoke(tfl, initial))
 
 
-def _is_sized_ahead(op: Op, known: set[Value]) -> bool:
+def _join_sizes(op: Op, out: list[Op]) -> None:
+    """Let a FILL, of a state or with its sizes, have them from what computes them before a run."""
+    sizes = op.operands[0]
+    made = joined(sizes.op, out) if sizes is not None and sizes.op is not None and sizes.op.kind == "tfl.PACK" else None
+    if made is not None:
+        op.set_operand(0, made[0])
+
+
+def _is_sized_ahead(op: Op, known: set[Value], functions: dict[str, Graph]) -> bool:
     """Return whether the runtime knows the sizes of the results as it allocates tensors, if it knows the operands'.
     known: sizes that were found to be."""
-    if op.type not in SIZED_BY_OPERANDS or any(result.dtype in _DYNAMIC for result in op.results):
+    if any(result.dtype in _DYNAMIC for result in op.results):
+        return False
+    if op.type == "WHILE":
+        return _is_loop_sized_ahead(functions[op.attrs["body_subgraph_index"].name], functions)
+    if op.type not in SIZED_BY_OPERANDS:
+        return False
+    if op.type in ("SLICE", "TOPK_V2") and not op.result.is_static and not _reads_no_signature(op):
         return False
     sizes = [op.operands[index] for index in TABLE[op.type].indices if index < len(op.operands)]
-    return op.type in ("GATHER", "EMBEDDING_LOOKUP") or are_known_ahead(sizes, known)
+    return op.type in INDEXED or are_known_ahead(sizes, known)
+
+
+def _reads_no_signature(op: Op) -> bool:
+    """Return whether the data of an op is written without a signature of its shape: what SLICE and TOPK_V2 make of
+    unknown sizes in a signature is of dynamic size. `flatbuffer_export` leaves out those of what is sorted, but for
+    inputs, outputs and slices."""
+    data = op.operands[0]
+    if data is None or data.is_static:
+        return True
+    is_output = any(reader.kind == "ir.return" for reader in data.uses)
+    return op.type == "TOPK_V2" and data.op is not None and data.op.type != "SLICE" and not is_output
+
+
+def _is_loop_sized_ahead(body: Graph, functions: dict[str, Graph]) -> bool:
+    """Return whether the runtime knows the sizes of what a loop carries as it allocates tensors: no step changes them,
+    nothing in the body is of dynamic size (`Prepare` of while.cc), and no output is one that `legalize_outputs`
+    copies."""
+    known: set[Value] = set()
+    outputs = body.outputs
+    moved = any(value in body.inputs and value is not body.inputs[at] for at, value in enumerate(outputs))
+    if moved or len({*outputs}) < len(outputs) or any(value.variable for value in outputs):
+        return False
+    return has_fixed_sizes(body, functions) and all(_is_sized_ahead(op, known, functions) for op in body.ops)
 
 
 def are_known_ahead(values: list[Value | None], known: set[Value]) -> bool:

@@ -110,6 +110,46 @@ def test_a_state_behind_a_tensor_of_dynamic_size_stays_one() -> None:
     """)
 
 
+_LOOP = """
+    main {{
+      input %given: float32[n,5,3]
+      %at: int32[]; %x: float32[n,5,3] = tfl.WHILE(int32[] 0, %given) \
+{{'cond_subgraph_index': @cond, 'body_subgraph_index': @body}}
+      %s: int32[3] = tfl.SHAPE(%x)
+      %n: int32[] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {{'shrink_axis_mask': 1}}
+      %sizes: int32[2] = tfl.PACK(%n, int32[] 2)
+      {state}
+      %y: float32[n,5,2] = {rnn}%h)
+      return %y
+    }}
+    cond {{
+      input %i: int32[]
+      input %v: float32[n,5,3]
+      %go: bool[] = tfl.LESS(%i, int32[] 3)
+      return %go
+    }}
+    body {{
+      input %i: int32[]
+      input %v: float32[n,5,3]
+      %next: int32[] = tfl.ADD(%i, int32[] 1)
+      {step}
+      return %next, %w
+    }}
+"""
+
+
+def test_a_state_behind_a_loop_is_sized_before_a_run_if_no_step_makes_anything_of_dynamic_size() -> None:
+    packed = "%h: float32[n,2] {'variable': True} = tfl.FILL(%sizes, float32[] 0.0)"
+    known = """%batch: int32[1] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1])
+      %known: int32[2] = tfl.CONCATENATION(%batch, int32[1] [2])
+      %h: float32[n,2] {'variable': True} = tfl.FILL(%known, float32[] 0.0)"""
+    fixed = "%w: float32[n,5,3] = tfl.TANH(%v)"
+    sliced = "%w: float32[n,5,3] = tfl.SLICE(%v, int32[3] [0, 0, 0], int32[3] [-1, -1, -1])"
+    before, after = (_LOOP.format(state=state, rnn=_RNN, step=fixed) for state in (packed, known))
+    check_pass("presize-states", before, after)
+    check_pass("presize-states", _LOOP.format(state=packed, rnn=_RNN, step=sliced))
+
+
 def test_sizes_are_looked_at_once_however_they_are_joined() -> None:
     """There are 2 ** 64 ways from the last of these to the shape."""
     joins = "".join(f"%s{at + 1}: int32[0] = tfl.CONCATENATION(%s{at}, %s{at})\n" for at in range(64))

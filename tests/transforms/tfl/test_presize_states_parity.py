@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 import tensorflow as tf
 import tf_keras
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -55,6 +56,55 @@ def test_states_behind_what_is_copied_lest_it_be_written_over() -> None:
         return layer(tf.reshape(tf.cos(flat), [-1, 7, 3])) + tf.reduce_sum(tf.sin(scaled), 1, keepdims=True)[:, :, :1]
 
     _resets(fn)
+
+
+def test_states_behind_masks() -> None:
+    layer = _lstm(4, 3)
+    _resets(lambda x: layer(x, mask=tf.reduce_any(x > 0.2, -1)), "CUMSUM", "TOPK_V2")
+
+
+def test_states_behind_a_loop() -> None:
+    loop = tf_keras.layers.GRU(5, return_sequences=True)
+    loop.build((None, 7, 3))
+    randomize(loop, 1)
+    first, second = _lstm(3, 3, return_sequences=True), _lstm(4, 5)
+    _resets(lambda x: second(loop(first(x))), "WHILE")
+
+
+def test_states_behind_a_loop_that_grows_or_changes_places() -> None:
+    """The runtime learns what these carry as it runs, and the states stay of dynamic size."""
+    layer, doubled = _lstm(4, 3), tf.constant([1.0, -2.0, 0.5])
+    shape = tf.TensorShape([None, 7, 3])
+
+    def grows(x: tf.Tensor) -> tf.Tensor:
+        step = lambda at, y: (at + 1, tf.concat([y, doubled * x[:1]], 0))  # noqa: E731
+        return layer(tf.while_loop(lambda at, y: at < 3, step, [0, x], [tf.TensorShape([]), shape])[1])
+
+    def changes(x: tf.Tensor) -> tf.Tensor:
+        step = lambda at, y, z: (at + 1, z, y)  # noqa: E731
+        more = tf.cast(tf.reduce_sum(x), tf.int32) % 4
+        return layer(tf.while_loop(lambda at, y, z: at < more, step, [0, x, x * doubled])[1])
+
+    for fn in (grows, changes):
+        check(fn, tf.TensorSpec([None, 7, 3]), batches=(1, 40, 3))
+
+
+@pytest.mark.parametrize(("fn", "kind"), [
+    (lambda x: tf.cumsum(x, 1), "CUMSUM"),
+    (lambda x: tf.math.top_k(tf.tanh(x), 3).values, "TOPK_V2"),
+    (lambda x: tf.math.top_k(x, 3).values, ""),
+    (lambda x: tf.image.resize(x[..., None], [7, 3])[..., 0] + tf.image.resize(x[:, ::2, :, None], [7, 3])[..., 0],
+     "RESIZE_BILINEAR"),
+    (lambda x: tf.nn.conv3d(x[:, :, None, :, None], tf.ones([3, 1, 2, 1, 1]), [1] * 5, "SAME")[:, :, 0, :, 0],
+     "CONV_3D"),
+])  # fmt: skip
+def test_states_behind_ops_that_are_sized_by_their_operands(fn: Callable, kind: str) -> None:
+    """What an input sorts is of dynamic size: TOPK_V2 reads its signature."""
+    layer = _lstm(4, 3)
+    if kind:
+        _resets(lambda x: layer(fn(x)), kind)
+    else:
+        check(lambda x: layer(fn(x)), tf.TensorSpec([None, 7, 3]), batches=(1, 40, 3))
 
 
 def test_products_with_constants_beside_a_layer() -> None:
