@@ -191,9 +191,9 @@ def test_outputs_that_are_returned_twice_and_constants() -> None:
         return rng.uniform(-2, 2, shape).astype(dtype)
 
     rng, spec = np.random.default_rng(1), tf.TensorSpec((None, 6, 5), tf.float32)
-    data = [{"x0": draw(rng, (3, 6, 5), np.float32)} for _ in range(40)]
+    data = [{"x0": draw(rng, (3, 6, 5), np.dtype(np.float32))} for _ in range(40)]
     for quantize, sizes in (("dynamic", {"SLICE": 1}), ("int8", {"DEQUANTIZE": 3}), ("int16x8", {"DEQUANTIZE": 3})):
-        options = {"quantize": quantize} | ({} if quantize == "dynamic" else {"calibration_data": data})
+        options: dict[str, Any] = {"quantize": quantize} | ({} if quantize == "dynamic" else {"calibration_data": data})
         converted = check(model, spec, atol=0.08, inputs=draw, batches=(1, 3), static=False, **options)
         counts = Counter(converted.ops)
         assert {kind: counts[kind] for kind in ("SLICE", "DEQUANTIZE") if counts[kind]} == sizes
