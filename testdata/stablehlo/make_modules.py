@@ -289,6 +289,8 @@ def _sorting() -> None:
     case("cumprod", lambda a: jnp.cumprod(a, axis=0), x)
     case("cummax", lambda a: lax.cummax(a, axis=1), x)
     case("cumsum_dynamic", lambda a: (jnp.cumsum(a, axis=1), lax.cumsum(a, axis=0, reverse=True)), "b,t")
+    running = lambda a: (lax.cummax(a, 1), lax.cummin(a, 0, reverse=True), jnp.cumprod(a, axis=1))  # noqa: E731
+    case("running_dynamic", running, "b,t")
     case("approx_max_k", lambda a: lax.approx_max_k(a, 3), x)
     case("approx_min_k", lambda a: lax.approx_min_k(a, 2), "b,7")
     case("cumsum_reverse", lambda a: lax.cumsum(a, axis=1, reverse=True), x)

@@ -16,7 +16,7 @@ from fuseconv.lower.ops.array.concat_and_split import PadV2
 from fuseconv.lower.ops.array.gather_scatter import GatherNd
 from fuseconv.lower.ops.array.slice import XlaDynamicSlice, slice_dims
 from fuseconv.lower.ops.math.einsum import Einsum
-from fuseconv.lower.ops.math.reduction import Cumsum
+from fuseconv.lower.ops.math.reduction import Cumsum, running
 from fuseconv.lower.ops.nn.convolution import Conv2D, Conv2DBackpropInput, DepthwiseConv2dNative
 from fuseconv.lower.ops.nn.pooling import AvgPool, MaxPool
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
@@ -25,6 +25,8 @@ from fuseconv.lower.support.legalize_operands import elementwise
 from fuseconv.lower.support.type_promotion import cast
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.xla_dimension_numbers import Convolution, Dot, Gather
+
+_RUNNING = {"Max": "MAXIMUM", "Min": "MINIMUM", "Mul": "MUL"}
 
 
 @lowers
@@ -81,23 +83,27 @@ def XlaConv(
 def XlaReduceWindow(
     tfl, x, init_value, window_dimensions, window_strides, base_dilations, window_dilations, padding, *, computation
 ):  # fmt: skip
-    """MAX_POOL_2D; AVERAGE_POOL_2D and MUL for a sum; CUMSUM where the windows are all that is before an element."""
+    """MAX_POOL_2D; AVERAGE_POOL_2D and MUL for a sum. Where the windows are all that is before an element CUMSUM, or
+    what Cumprod is made of."""
     require(isinstance(computation, str), "the function that reduces the windows is not a sum, maximum or minimum")
     strides, shape = _ints(window_strides), shape_of(x)
     spread = {*_ints(base_dilations), *_ints(window_dilations)}
     require(spread == {1}, "windows with gaps are not supported")
     start = constant_of(init_value, "what the windows start from")
-    cumulative = _cumulative(shape, window_dimensions, padding)
-    if cumulative is not None and computation == "Add" and set(strides) == {1} and not start.any():
+    cumulative = _cumulative(shape, window_dimensions, padding) if set(strides) == {1} else None
+    if cumulative is not None and _is_identity(computation, start, x.dtype):
         axis, reverse = cumulative
-        return Cumsum(tfl, x, tfl.ints(axis), reverse=reverse)
+        if computation == "Add":
+            return Cumsum(tfl, x, tfl.ints(axis), reverse=reverse)
+        return running(tfl, _RUNNING[computation], x, tfl.ints(axis), start.item(), reverse=reverse)
+    require(computation != "Mul", "products are of all that is before an element only")
     window, pads = _ints(window_dimensions), _pairs(padding)
     touched = [axis for axis, (size, ends) in enumerate(zip(window, pads)) if size != 1 or any(ends)]
     touched += [axis for axis, stride in enumerate(strides) if stride != 1 and axis not in touched]
     if computation == "Add":
         require(not start.any(), "the sum does not start from 0")
-    least = start <= _lowest(x.dtype) if computation == "Max" else -start <= _lowest(x.dtype)
-    require(computation == "Add" or bool(np.all(least)), "the windows do not start from the least number there is")
+    least = computation == "Add" or _is_identity(computation, start, x.dtype)
+    require(least, "the windows do not start from the least number there is")
     require(len(shape) == 4 and set(touched) <= {1, 2}, "windows go over the rows and columns of images only")
     require(computation != "Min" or x.dtype.is_float, "TFLite has pools of floats only")
     return _pooled(tfl, x, computation, window[1:3], strides[1:3], pads[1:3])
@@ -215,6 +221,15 @@ def _pooled(
     negated: Callable[[Value], Value] = tfl.neg if computation == "Min" else lambda value: value
     ends = [0, 0, *itertools.chain(*pads), 0, 0]
     return negated(MaxPool(tfl, negated(x), ksize=size, strides=steps, padding="EXPLICIT", explicit_paddings=ends))
+
+
+def _is_identity(computation: str, start: np.ndarray, dtype: types.DType) -> bool:
+    """Return whether windows start from what changes no number that it is joined with."""
+    if computation in ("Add", "Mul"):
+        return bool(np.all(start == (computation == "Mul")))
+    if dtype.is_float:
+        return bool(np.all((start if computation == "Max" else -start) <= _lowest(dtype)))
+    return bool(np.all(start == (_lowest(dtype) if computation == "Max" else np.iinfo(dtype.numpy).max)))
 
 
 def _lowest(dtype: types.DType) -> float:

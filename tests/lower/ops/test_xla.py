@@ -154,6 +154,19 @@ def test_a_cumulative_sum(ends: tuple[int, int]) -> None:
     assert converted.ops == ["CUMSUM"]
 
 
+@pytest.mark.parametrize(("reducer", "start"), [(tf.maximum, -np.inf), (tf.minimum, np.inf)])
+@pytest.mark.parametrize("ends", [(4, 0), (0, 4)])
+def test_running_extremes(reducer: Any, start: float, ends: tuple[int, int]) -> None:
+    fn = compiled(lambda x: window(x, reducer, start, [1, 5], [1, 1], [(0, 0), ends]))
+    assert "WHILE" not in check(fn, tf.TensorSpec([None, 5]), static=False).ops
+
+
+def test_running_extremes_of_integers() -> None:
+    for reducer, start in ((tf.maximum, -(2**31)), (tf.minimum, 2**31 - 1)):
+        fn = compiled(lambda x: window(x, reducer, start, [1, 5], [1, 1], [(0, 0), (4, 0)]))  # noqa: B023
+        check(fn, tf.TensorSpec([3, 5], tf.int32))
+
+
 def test_windows_that_are_refused() -> None:
     rows, images = tf.TensorSpec([3, 5]), tf.TensorSpec([2, 6, 6, 3])
     same = [(0, 0)] * 4

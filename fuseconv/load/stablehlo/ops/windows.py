@@ -82,8 +82,13 @@ def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) ->
             shape = tuple(None if windows.touches(axis) else size for axis, size in enumerate(shape))
         return _joined(tf, body, [x], [start], shape, windows)[0]
     kinds = reducers(body, 1)
-    refuse_unless(kinds and kinds[0] in _COMPUTATIONS, "its windows are joined by no sum, maximum or minimum")
-    return tf.add("XlaReduceWindow", operands, {"computation": _COMPUTATIONS[kinds[0]]}, operands[0].dtype)
+    named = _COMPUTATIONS | {"multiply": "Mul"}
+    refuse_unless(
+        kinds and kinds[0] in named,
+        "windows of a size that only a run tells are joined by no sum, product, maximum or minimum; export it with "
+        "known sizes of these dimensions",
+    )
+    return tf.add("XlaReduceWindow", operands, {"computation": named[kinds[0]]}, operands[0].dtype)  # type: ignore[index]
 
 
 def _pooled(

@@ -95,12 +95,19 @@ def Cumprod(tfl, x, axis, *, exclusive=False, reverse=False):
     """MUL with itself moved by 1, 2, 4, ... elements, as often as the size of the dimension asks for; in a WHILE if
     that is not known."""
     require(not x.dtype.is_complex, f"running products of {x.dtype} are not composed")
+    return running(tfl, "MUL", x, axis, 1, exclusive, reverse)
+
+
+def running(
+    tfl: Lowering, kind: str, x: Value, axis: Value, nothing: float, exclusive: bool = False, reverse: bool = False
+) -> Value:
+    """Return what `kind` makes of all elements up to each one; nothing: its identity element."""
 
     def combined(tfl: Lowering, total: Value, other: Value) -> Value:
-        return elementwise(tfl, "MUL", total, other)
+        return elementwise(tfl, kind, total, other)
 
     return build_legalized(
-        tfl, "CUMSUM", lambda wide: _prefix_scan(tfl, wide, axis, combined, 1, exclusive, reverse), x
+        tfl, "CUMSUM", lambda wide: _prefix_scan(tfl, wide, axis, combined, nothing, exclusive, reverse), x
     )
 
 

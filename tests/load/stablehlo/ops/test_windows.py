@@ -43,3 +43,12 @@ def test_gaps_in_what_is_padded_by_computed_amounts_are_refused() -> None:
     amounts = [scope.const(np.array([number], np.int32)) for number in (3, 1, 2, 1)]
     with pytest.raises(RefusedError, match="computed amounts has gaps"):
         dynamic_windows(scope, op, region("float32[] float32[] -> float32[]"), x, start, *amounts, padding)
+
+
+def test_windows_of_computed_sizes_that_nothing_joins_are_refused_with_advice() -> None:
+    scope = Scope(Graph("main"), Mock(ModuleImporter))
+    op = operation("custom_call float32[?] float32[] int32[1] int32[1] int32[1] int32[1] int32[1,2] -> float32[?]")
+    x, start, sizes, padding = (Value(types.INT32, None) for _ in range(4))
+    ones = [scope.const(np.array([1], np.int32)) for _ in range(3)]
+    with pytest.raises(RefusedError, match="no sum, product, maximum or minimum; export it with known sizes"):
+        dynamic_windows(scope, op, region("float32[] float32[] -> float32[]"), x, start, sizes, *ones, padding)
