@@ -425,6 +425,8 @@ def _devices() -> None:
     case("sharding_constraint", lambda a: 2 * lax.with_sharding_constraint(jnp.sin(a), rows) + a, "3,4")
     specs = {"mesh": rows.mesh, "in_specs": rows.spec, "out_specs": rows.spec}
     case("sum_over_one", jax.shard_map(lambda a: a * lax.psum(a, "data"), **specs), "3,4")
+    sent = lambda a: 2 * lax.ppermute(a, "data", [(0, 0)]) + lax.ppermute(a, "data", [])  # noqa: E731
+    case("sent_to_itself", jax.shard_map(sent, **specs), "3,4")
 
 
 def _is_small(state: Any) -> Any:

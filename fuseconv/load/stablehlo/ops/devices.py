@@ -22,3 +22,14 @@ def collective(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
     if [var.type for var in op.operands] != [var.type for var in op.results]:
         raise DamagedError("what one device makes alone is not what it had")
     return [tf.Identity(x) for x in operands]
+
+
+@imports
+def collective_permute(tf: Scope, op: Operation, x: Value) -> Value:
+    """The operand, where the one device sends it to itself; zeros, where none sends it anything."""
+    pairs = op.attribute("source_target_pairs")
+    own = isinstance(pairs, np.ndarray) and pairs.ndim == 2 and not pairs.any() and len(pairs) < 2
+    refuse_unless(own, "its devices exchange numbers, and TFLite runs on one")
+    if op.operands[0].type != op.results[0].type:
+        raise DamagedError("what one device makes alone is not what it had")
+    return tf.Identity(x) if len(pairs) else tf.ZerosLike(x)
