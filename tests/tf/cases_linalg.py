@@ -26,6 +26,7 @@ row("BatchMatMul", lambda b: [f(b, 3, 6), f(b, 6, 4)])
 _COMPLEX = f(4, 6).astype(np.complex64) * (1 + 1j)
 row("BatchMatMulV2", lambda b: [f(b, 3, 6).astype(np.complex64) * 1j, _COMPLEX], adj_y=True)
 row("MatMul", lambda b: [n(b, 6), n(6, 4)], name="int")
+row("SparseMatMul", lambda b: [f(6, b), f(6, 4)], transpose_a=True, a_is_sparse=True)
 for _equation, _shapes in {
     "ab,bc->ac": lambda b: ((b, 6), (6, 4)),
     "abc,cde->abde": lambda b: ((b, 3, 6), (6, 2, 4)),

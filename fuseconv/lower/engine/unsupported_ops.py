@@ -55,7 +55,7 @@ _FAMILIES = {
     _SPARSE: """
         AddSparseToTensorsMap DeserializeManySparse DeserializeSparse RaggedCountSparseOutput RaggedCross
         RaggedFillEmptyRows SerializeManySparse SerializeSparse
-        SparseBincount SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2 SparseMatMul
+        SparseBincount SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2
         SparseReduceMaxSparse SparseReduceSumSparse SparseSparseMaximum SparseSparseMinimum SparseSplit
         DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation""",
     _FILES: """

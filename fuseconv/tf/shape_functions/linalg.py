@@ -23,7 +23,7 @@ from fuseconv.tf.operands import (
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 
-@infers("MatMul")
+@infers("MatMul", "SparseMatMul")
 def matmul(op: Op, a: Value, b: Value, *, transpose_a: bool = False, transpose_b: bool = False) -> Shapes:
     left, right = with_rank(a, 2), with_rank(b, 2)
     same(left[0] if transpose_a else left[1], right[1] if transpose_b else right[0])

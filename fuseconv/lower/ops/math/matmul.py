@@ -36,6 +36,12 @@ def MatMul(tfl, a, b, *, transpose_a=False, transpose_b=False):
     return matmul(tfl, a, b, transpose_a, transpose_b)
 
 
+@lowers
+def SparseMatMul(tfl, a, b, *, transpose_a=False, transpose_b=False, a_is_sparse=False, b_is_sparse=False):
+    """MatMul of matrices in which zeros are stored like other numbers, though there may be many."""
+    return matmul(tfl, *(cast(tfl, v, types.FLOAT32) for v in (a, b)), transpose_a, transpose_b)
+
+
 @lowers("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
     """FULLY_CONNECTED with a constant matrix, else BATCH_MATMUL, which makes int32 of int8; other integers are

@@ -31,8 +31,6 @@ Row = dict[str, Any]
 
 # How many ops more a configuration takes by data, where that is more than one: those of branches are not counted.
 _MORE_OPS = {("tf_keras", "RandomCrop"): 3}
-# Layers of whose cases Keras' way converts not all: SparseMatMul has no rule.
-_BY_DATA_ALONE = frozenset({"LocallyConnected1D", "LocallyConnected2D"})
 
 
 def exported(library: Any) -> set[str]:
@@ -86,8 +84,6 @@ def check_by_keras(library: Any, name: str, folder: Path) -> None:
         model.save(folder / "model.keras")
         if name == "TimeDistributed" and any(None in shape for shape in case.shapes):
             continue  # Keras 3 traces as many steps as there are examples
-        if name in _BY_DATA_ALONE and case.settings.get("implementation") == 2:
-            continue
         by_both = _is_read(folder / "model.keras") and _is_loaded(library, folder / "model.keras")
         if not case.masked and case.dtype != "string" and by_both:
             given = [library.Input(shape, dtype=case.dtype, name=f"c{at}x{i}") for i, shape in enumerate(case.shapes)]

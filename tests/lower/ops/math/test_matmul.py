@@ -38,6 +38,19 @@ def test_matmul_of_two_inputs(transpose_a, transpose_b):
     check(lambda x, y: tf.matmul(x, y, transpose_a, transpose_b), a, b, ops=["BATCH_MATMUL"])
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
+def test_matmul_that_is_told_of_many_zeros(sparse, dtype):
+    w = weights(5, 7)
+    w[::2] = 0
+
+    def layer(x):
+        column = tf.matmul(tf.cast(x, dtype), tf.cast(w, dtype), transpose_b=True, b_is_sparse=True, a_is_sparse=sparse)
+        return column, tf.raw_ops.SparseMatMul(a=x, b=tf.cast(x, dtype), transpose_a=True, a_is_sparse=sparse)
+
+    check(layer, spec(None, 7))
+
+
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
 @pytest.mark.parametrize("adjoint", [False, True])
 def test_matmul_of_integers(dtype, adjoint):
