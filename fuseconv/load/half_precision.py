@@ -6,10 +6,12 @@ import itertools
 import re
 from typing import Any
 
+from fuseconv.tf.traits import FORWARDS, RESHAPES, node_ops
+
 # Of DataType in TensorFlow's types.proto, the coarsest first.
 _HALF_TYPES = {14: "bfloat16", 19: "float16"}
 # Moves of weights that may be kept in 16 bits, and computed on in 32.
-_MOVES = frozenset({"Identity", "IdentityN", "Pack", "Reshape"})
+_MOVES = node_ops(FORWARDS | RESHAPES)
 # A statement of MLIR's text that is no constant, conversion or concatenation, and what it makes.
 _STATEMENT = re.compile(r"stablehlo\.(?!con|reshape|transpose)\w.*[x<](bf16|f16)>(?: loc\(.*)?$", re.MULTILINE)
 

@@ -324,9 +324,9 @@ def _unique_slices(tfl: Lowering, x: Value, axis: int, index_type: types.DType) 
     """Return the distinct slices of a tensor along an axis in the order of their first places, and for each slice the
     place of its own among them. Slices with NaN equal none, as in TensorFlow."""
     shape = shape_of(x)
-    count, order = shape[axis], [axis, *(other for other in range(len(shape)) if other != axis)]
-    size = product([shape[other] for other in order[1:]])
-    rows = tfl.transpose(x, tfl.ints(order)) if axis else x
+    count, size = shape[axis], product((*shape[:axis], *shape[axis + 1 :]))
+    order = [axis, *(other for other in range(len(shape)) if other != axis)]
+    rows = tfl.transpose(x, order) if axis else x
     pair = reshape(tfl, rows, (count, 1, size), x), reshape(tfl, rows, (1, count, size), x)
     equal = tfl.reduce_all(elementwise(tfl, "EQUAL", *pair), [2])
     if x.dtype.is_float:
