@@ -40,7 +40,7 @@ def module_of_bytes(data: bytes, name: str, platforms: Sequence[str] = ()) -> Mo
     """Return the module that bytes hold. name: of the file, for the names of functions and the sentences of errors.
     platforms: the names of those that it is exported for, if they are known."""
     importer = ModuleImporter(data, name)
-    takes = takes_index(importer.module)
+    takes = takes_index(importer.module, name)
     graph = importer.main(index_of_cpu(importer.module, name, platforms) if takes else None)
     module = Module(has_stablehlo=True)
     module.functions = {other: made for other, made in importer.graphs.items() if made is not graph}

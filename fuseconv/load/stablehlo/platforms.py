@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.errors import InputError
+from fuseconv.errors import ILL_FITTING, InputError
+from fuseconv.load.stablehlo.attributes import UnreadError
 from fuseconv.load.stablehlo.bytecode import Module, Operation, Region, Var, told
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.loops import read_outside
@@ -35,17 +36,19 @@ _OF_OTHERS = (
 )  # fmt: skip
 
 
-def takes_index(module: Module) -> bool:
-    """Return whether the first argument of `main` is the number of the platform that it is to run on."""
+def takes_index(module: Module, name: str) -> bool:
+    """Return whether the first argument of `main` is the number of the platform that it is to run on. Raises InputError
+    if the module is damaged. name: of the file, for the sentence."""
     main = module.functions.get(_MAIN)
-    attrs = main.attribute("arg_attrs") if main is not None and main.has("arg_attrs") else None
+    with told(name):
+        attrs = main.attribute("arg_attrs") if main is not None and main.has("arg_attrs") else None
     first = attrs[0] if isinstance(attrs, list) and attrs else None
     return isinstance(first, dict) and first.get(_GLOBAL) == _INDEX
 
 
 def taken_branches(module: Module, index: int) -> dict[Operation, Region]:
     """Return what runs of each case that the number of the platform decides. index: that number."""
-    run = _Run(module, index)
+    run = _run(module, index)
     return {} if run.is_unsure else run.taken
 
 
@@ -77,11 +80,20 @@ def _same(runs: Sequence[_Run]) -> bool:
 
 def _runs(module: Module) -> list[_Run]:
     """Return what runs on each platform."""
-    found = [_Run(module, 0)]
+    found = [_run(module, 0)]
     while len(found) < min(found[-1].count, _MOST_PLATFORMS):
-        found.append(_Run(module, len(found)))
+        found.append(_run(module, len(found)))
     found[0].is_unsure |= found[-1].count > _MOST_PLATFORMS
     return found
+
+
+def _run(module: Module, index: int) -> _Run:
+    try:
+        return _Run(module, index)
+    except (DamagedError, UnreadError):
+        raise
+    except ILL_FITTING as error:
+        raise DamagedError(f"what it does on a platform is ill-formed: {error!r}") from error
 
 
 class _Run:
@@ -209,7 +221,10 @@ class _Run:
         """Add an op to the form. said: what stands for some of its attributes there."""
         if op.name == "custom_call":
             self.targets.add(text(op.attribute("call_target_name")))
-            for name in op.attribute("called_computations") if op.has("called_computations") else ():
+            called = op.attribute("called_computations") if op.has("called_computations") else []
+            if not isinstance(called, list):
+                raise DamagedError("what a custom_call calls is no list of functions")
+            for name in called:
                 self._enter(text(name), (), depth)
         # What a function is handed, and hands on, of the number itself is told where it decides.
         read = [var for var in op.operands if op.name not in _HANDING or self._known(var) is None]

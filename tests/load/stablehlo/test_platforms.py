@@ -12,6 +12,7 @@ import pytest
 import fuseconv
 from fuseconv.errors import InputError
 from fuseconv.load.stablehlo.bytecode import Module, Operation, Region, Var, read_bytecode
+from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.platforms import index_of_cpu, taken_branches, takes_index
 from fuseconv.runners import TFLiteFile
 from tests.load.stablehlo.modules import cases, check_case, operation, tensor, walk
@@ -28,7 +29,7 @@ def test_a_file_computes_what_jax_does_on_the_cpu(name: str, tmp_path: Path) -> 
 
 def test_a_file_whose_forms_compute_the_same_has_one_of_them() -> None:
     module = _module("forms")
-    assert takes_index(module)
+    assert takes_index(module, "m")
     for index in range(3):
         taken = taken_branches(module, index)
         inside = [op.name for region in taken.values() for op in region.ops]
@@ -117,3 +118,12 @@ def test_all_cases_of_a_module_that_the_platform_decides_are_taken() -> None:
     module = _module("dependent")
     cases_of_it = [op for function in module.functions.values() for op in walk(function) if op.name == "case"]
     assert cases_of_it and taken_branches(module, 0).keys() == {*cases_of_it}
+
+
+def test_what_is_ill_formed_is_damage() -> None:
+    platform = Var(tensor("int32[]"))
+    call = _op("custom_call", platform, call_target_name="f", called_computations=3)
+    with pytest.raises(DamagedError, match="no list of functions"):
+        taken_branches(_program(call, returned=platform, index=platform), 0)
+    with pytest.raises(DamagedError, match="what it does on a platform is ill-formed"):
+        taken_branches(_program(_op("convert"), returned=platform, index=platform), 0)
