@@ -29,7 +29,7 @@ _ANGLES = frozenset({"ATAN2", "Atan2", "Angle", "CUSTOM"})
 @lowers
 def RFFT(tfl, x, fft_length):
     """RFFT2D of one row where the length is a power of two, else a product with the matrix."""
-    (length,) = _lengths(x, fft_length)
+    (length,) = _lengths(tfl, x, fft_length)
     outer, n = shape_of(x)[:-1], shape_of(x)[-1]
     if _is_rfft2d_length(length):
         y = _rfft2d(tfl, reshape(tfl, x, (*outer, 1, n), x), [1, length])
@@ -40,7 +40,7 @@ def RFFT(tfl, x, fft_length):
 @lowers
 def RFFT2D(tfl, x, fft_length):
     """RFFT2D where the lengths are powers of two, else products with the matrices."""
-    height, width = _lengths(x, fft_length)
+    height, width = _lengths(tfl, x, fft_length)
     if _is_rfft2d_length(width) and _is_rfft2d_length(height):
         return _rfft2d(tfl, x, [height, width])
     return _complex(tfl, _transform_axis(tfl, _spectrum(tfl, x, width, fft_length), -2, height, 1))
@@ -49,7 +49,7 @@ def RFFT2D(tfl, x, fft_length):
 @lowers
 def RFFT3D(tfl, x, fft_length):
     """Products with the matrices."""
-    depth, height, width = _lengths(x, fft_length)
+    depth, height, width = _lengths(tfl, x, fft_length)
     planes = _transform_axis(tfl, _spectrum(tfl, x, width, fft_length), -2, height, 1)
     return _complex(tfl, _transform_axis(tfl, planes, -3, depth, 1))
 
@@ -57,7 +57,7 @@ def RFFT3D(tfl, x, fft_length):
 @lowers("IRFFT", "IRFFT2D", "IRFFT3D")
 def IRFFT(tfl, x, fft_length):
     """Products with the matrices."""
-    *outer, width = _lengths(x, fft_length)
+    *outer, width = _lengths(tfl, x, fft_length)
     pairs = _pairs(tfl, x)
     for axis, length in enumerate(outer, start=-1 - len(outer)):
         pairs = _transform_axis(tfl, pairs, axis, length, -1)
@@ -88,9 +88,10 @@ def _transform_axes(tfl: Lowering, x: Value, sign: int) -> Value:
     return _complex(tfl, pairs)
 
 
-def _lengths(x: Value, fft_length: Value) -> list[Dim]:
-    kind = types.COMPLEX64 if x.dtype.is_complex else types.FLOAT32
-    require(x.dtype is kind, f"TFLite transforms float32 and complex64, not {x.dtype}")
+def _lengths(tfl: Lowering, x: Value, fft_length: Value) -> list[Dim]:
+    for dtype in (x.dtype, tfl.dtype):  # the one is real, the other complex
+        kind = types.COMPLEX64 if dtype.is_complex else types.FLOAT32
+        require(dtype is kind, f"TFLite transforms float32 and complex64, not {dtype}")
     known = fft_length.content if fft_length.content is not None else constant_of(fft_length, "fft_length")
     lengths = [int(length) if isinstance(length, (int, np.integer)) else length for length in known.reshape(-1)]
     none = any(isinstance(length, int) and length <= 0 for length in lengths)

@@ -126,4 +126,6 @@ def test_lengths_must_be_known():
     length = spec(1, dtype=tf.int32)
     check_refused(lambda x, n: tf.raw_ops.RFFT(input=x, fft_length=n), spec(8), length, match="RFFT.*constant")
     check_refused(lambda x: signal.rfft(x), spec(8, dtype=tf.float64), match="RFFT.*float64")
+    wide = lambda x: tf.raw_ops.RFFT(input=x, fft_length=[8], Tcomplex=tf.complex128)  # noqa: E731
+    check_refused(wide, spec(8), match="RFFT.*complex128")
     check_refused(signal.fft, spec(1 << 13, dtype=tf.complex64), match="FFT.*too large")
