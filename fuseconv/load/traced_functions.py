@@ -22,6 +22,7 @@ from fuseconv.load.op_defs import OpDefs, is_custom
 from fuseconv.load.signature_equivalence import SignatureComparison
 from fuseconv.load.unique_names import unique
 from fuseconv.process import native_logs_muted
+from fuseconv.tf.traits import TABLES, VARIABLES
 
 SIGNATURE = "serving_default"
 # What inputs and outputs may not be.
@@ -142,7 +143,8 @@ def _ends(function: Any, renamed: Mapping[str, str]) -> tuple[list[tuple[str, in
 
 
 class _Functions:
-    """Import functions into one module; `names` are those of variables and tables, by the identity of their handles."""
+    """Import functions into one module; `names` are those of variables and tables, by the identity of their handles,
+    and `captured` those of the nodes that stand for what is captured."""
 
     def __init__(self, distinct: Sequence[Traced]) -> None:
         # Each graph has names of its own.
@@ -151,6 +153,7 @@ class _Functions:
         self.importer = Importer(library, OpDefs(_op_list(distinct)))
         self.module = Module()
         self.names: dict[int, str] = {}
+        self.captured: set[str] = set()
 
     def add(self, names: list[str], item: Traced) -> None:
         """Add a function as the signature of these names."""
@@ -161,7 +164,21 @@ class _Functions:
         self.importer.build_functions()
         self.module.functions = self.importer.functions
         self.module.attributes = self.importer.op_defs.attributes
+        self._refuse_inner_handles()
         return self.module
+
+    def _refuse_inner_handles(self) -> None:
+        """Refuse a variable or table that a function makes itself, as those do that TensorFlow loads from a SavedModel of
+        TF1: what it holds, TensorFlow keeps to itself."""
+        outer = {op for signature in self.module.signatures for op in signature.graph.ops if op.name in self.captured}
+        for graph in self.module.graphs():
+            for op in graph.ops:
+                if op.kind in VARIABLES | TABLES and op not in outer:
+                    kind = "table" if op.kind in TABLES else "variable"
+                    raise InputError(
+                        f"The function makes the {kind} '{op.name}' itself, and what it holds cannot be read. Make it "
+                        "outside the function, or convert the directory that the model was loaded from."
+                    )
 
     def _signature(self, names: list[str], item: Traced) -> Signature:
         """Build the graph of a traced function, whose inputs and outputs have the names that it was traced with."""
@@ -190,6 +207,7 @@ class _Functions:
         for placeholder, capture in captures:
             node = nodes.by_name[prefix + placeholder.op.name]
             node.attr.clear()
+            self.captured.add(node.name)
             if id(capture) in variables:
                 self._bind_variable(capture, variables[id(capture)], node)
             elif capture.dtype == tf.resource:

@@ -180,6 +180,27 @@ def test_a_loaded_model_is_what_its_directory_is(tmp_path: Path) -> None:
     assert verify(path, conversion.data or b"").passed
 
 
+@pytest.mark.parametrize(("name", "kind"), [("tf1", "variable"), ("tf1_table", "table")])
+def test_what_tensorflow_loads_of_tf1_is_refused(name: str, kind: str) -> None:
+    """Its functions make their variables and tables themselves."""
+    with pytest.raises(InputError, match=f"makes the {kind} '.*' itself.* convert the directory that"):
+        fuseconv.convert(tf.saved_model.load(f"testdata/{name}"))
+
+
+def test_a_variable_of_a_function_is_not_the_captured_one_of_its_name() -> None:
+    captured = tf.Variable([1.0, 2.0], name="state")
+
+    @tf.function
+    def inner(x: Any) -> Any:
+        handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[2], shared_name="state")
+        tf.raw_ops.AssignVariableOp(resource=handle, value=x)
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+
+    function = tf.function(lambda x: inner(x) + captured, input_signature=[tf.TensorSpec([2])])
+    with pytest.raises(InputError, match="makes the variable 'VarHandleOp' itself"):
+        fuseconv.convert(function)
+
+
 def test_a_loaded_export_of_keras_holds_its_layers_once(tmp_path: Path) -> None:
     """Keras writes its function twice, as "serve" and "serving_default"."""
     import keras
