@@ -382,9 +382,7 @@ def _pass_options(
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
         **options.pass_options(),
         "unroll_policy": UnrollPolicy(options.rnn if loops else "unroll"), "target": target, "outlined": outlined,
-        "custom": CustomOps(
-            options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
-        ),
+        "custom": CustomOps(options.custom_ops, options.allow_custom_ops, options.select_tf_ops, node_def),
     }  # fmt: skip
 
 

@@ -168,8 +168,8 @@ class _Functions:
         return self.module
 
     def _refuse_inner_handles(self) -> None:
-        """Refuse a variable or table that a function makes itself, as those do that TensorFlow loads from a SavedModel of
-        TF1: what it holds, TensorFlow keeps to itself."""
+        """Refuse a variable or table that a function makes itself, as those of a SavedModel of TF1 do that TensorFlow
+        has loaded: what it holds, TensorFlow keeps to itself."""
         outer = {op for signature in self.module.signatures for op in signature.graph.ops if op.name in self.captured}
         for graph in self.module.graphs():
             for op in graph.ops:

@@ -27,29 +27,30 @@ Attributes = Mapping[str, Any]
 class CustomOps(NamedTuple):
     """The TF ops that may become CUSTOM ops if no rule lowers them.
 
-    names: the TF ops that are written under their own names; every: all are. node_def: serializes an op with its
-    attributes, for the Flex delegate; None if it is not to be used.
+    names: the TF ops that are written under their own names; every: all are. flex: those that the Flex delegate runs
+    are for it. node_def: serializes an op with its attributes for the delegate, ValueError if that cannot be.
     """
 
     names: Collection[str] = ()
     every: bool = False
-    node_def: Callable[[Op, Attributes], bytes] | None = None
+    flex: bool = False
+    node_def: Callable[[Op, Attributes], bytes] = lambda op, attributes: b""
 
     def form(self, op: Op, attributes: Attributes) -> tuple[str, Any] | None:
         """Return the custom op's code and options; None if there is to be none. Raises Unsupported if there can be
         none."""
         if op.type in self.names:
             return op.type, _options(attributes)
-        if self.node_def is not None and op.type in flex_ops():
+        if self.flex and op.type in flex_ops():
             return f"Flex{op.type}", [op.type, self._serialized(op, attributes)]
         return (op.type, _options(attributes)) if self.every else None
 
-    def help(self, op: Op, has_rule: bool) -> str:
-        """Return advice for the user of an op that cannot be converted, such as an option; empty if there is none."""
+    def help(self, op: Op, attributes: Attributes, has_rule: bool) -> str:
+        """Return which options would write an op that cannot be converted; empty if none would."""
         ways = []
-        if self.node_def is None and op.type in flex_ops():
+        if op.type in flex_ops() and _can(self._serialized, op, attributes):
             ways.append("--select-tf-ops lets TensorFlow's own kernel run it")
-        if not has_rule:
+        if not has_rule and _can(_options, attributes):
             ways.append(f"--custom-op {op.type} leaves it to a kernel of your own")
         return ", ".join(ways)
 
@@ -58,11 +59,18 @@ class CustomOps(NamedTuple):
             if value is not None:
                 require(value.dtype.tflite is not None, f"TFLite has no tensors of {value.dtype}")
                 require(value.dtype is not types.RESOURCE, "the Flex delegate does not share resources with builtins")
-        assert self.node_def is not None
         try:
             return self.node_def(op, attributes)
         except ValueError as error:
             raise Unsupported(str(error)) from error
+
+
+def _can(build: Callable[..., Any], *arguments: Any) -> bool:
+    try:
+        build(*arguments)
+    except Unsupported:
+        return False
+    return True
 
 
 @functools.cache

@@ -52,7 +52,7 @@ def lower(
             for name, value in zip(signature.inputs, signature.graph.inputs)
             if value.shape is None and not value.dtype.is_handle
         ]
-        advised = [(op, _with_advice(op, why, op.type in rules, custom)) for op, why in refused[::-1]]
+        advised = [(op, _with_advice(op, why, module, op.type in rules, custom)) for op, why in refused[::-1]]
         count = Counter(op.type for op, _ in advised)
         raise unsupported(
             [(op, why + (how_to_feed(op, module) if count[op.type] == 1 else "")) for op, why in advised], unranked
@@ -190,14 +190,14 @@ def _cannot_run(op: Op, why: str) -> bool:
     return (op.rejection is not None and op.rejection.hopeless) or why.endswith(DAMAGED)
 
 
-def _with_advice(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
+def _with_advice(op: Op, why: str, module: Module, has_rule: bool, custom: CustomOps) -> str:
     """Return the reason, followed by advice for the user."""
     if _cannot_run(op, why):
         return why
     values = [value for value in (*op.operands, *op.results) if value is not None]
     if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
         return f"{why}; --downcast-float64 computes in float32 instead"
-    help = custom.help(op, has_rule)
+    help = custom.help(op, module.attributes(op), has_rule)
     return f"{why}; {help}" if help else why
 
 

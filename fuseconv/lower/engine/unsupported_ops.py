@@ -147,7 +147,7 @@ def how_to_feed(op: Op, module: Module) -> str:
     """Return which --inputs cut the model behind an op whose results can be fed; empty if that cannot be said."""
     graphs = [signature for signature in module.signatures if op in signature.graph.ops] if op.type in _FED else []
     results = [result for result in op.results if result.uses]
-    if not graphs or op.name not in op.sources or any(result.dtype.tflite is None for result in results):
+    if not graphs or op.name not in op.sources or any(v.dtype.is_handle or v.dtype.tflite is None for v in results):
         return ""
     (signature,) = graphs
     others = [n for n, v in zip(signature.inputs, signature.graph.inputs) if _needs(signature.graph, v, op)]

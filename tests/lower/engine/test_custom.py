@@ -125,6 +125,33 @@ def test_what_helps_is_told():
     check_refused(bessel, spec(2), match="; --custom-op BesselJ0", select_tf_ops=True)
 
 
+def test_only_what_would_help_is_told():
+    def queue(x):
+        handle = raw.FIFOQueueV2(component_types=[tf.float32])
+        return raw.QueueDequeueV2(handle=handle, component_types=[tf.float32])[0] + x
+
+    def reduce(x):
+        return tf.data.Dataset.from_tensor_slices(x).reduce(0.0, lambda a, b: a + b)
+
+    def parse(x):
+        return tf.io.parse_example(x, {"a": tf.io.FixedLenFeature([3], tf.float32)})["a"]
+
+    strings = spec(None, dtype=tf.string)
+    why = _why_refused(queue, "QueueDequeueV2", spec(3))
+    assert "--custom-op" in why and "--select-tf-ops" not in why  # the delegate shares no resources
+    why = _why_refused(reduce, "ReduceDataset", spec(3))
+    assert "--custom-op" not in why and "--select-tf-ops" not in why  # its attribute is a function
+    for options in ({}, {"custom_ops": ["ParseExampleV2"]}):
+        why = _why_refused(parse, "ParseExampleV2", strings, **options)
+        assert "--select-tf-ops" in why and "--custom-op" not in why  # its attribute is a list of shapes
+
+
+def _why_refused(fn, name, *specs, **options):
+    with pytest.raises(UnsupportedError) as error:
+        convert_function(fn, *specs, **options)
+    return next(why for op, _, why in error.value.ops if op == name)
+
+
 def test_attributes_of_every_kind():
     form = CustomOps(every=True).form
 

@@ -38,3 +38,17 @@ def test_what_can_be_fed_is_named_with_the_inputs_that_are_needed_besides() -> N
     assert how_to_feed(last, module) == ""  # it may be what the model is for
     decode.sources = ("another",)
     assert how_to_feed(decode, module) == ""  # a pass made it: no node of the model has its name
+
+
+def test_a_dataset_cannot_be_fed() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[3]
+      %set: variant[] = tf.TensorSliceDataset(%x)
+      %y: float32[] = tf.ReduceDataset(%set)
+      return %y
+    }
+    """)
+    dataset, _ = module.signatures[0].graph.ops
+    dataset.sources = ("set",)
+    assert how_to_feed(dataset, module) == ""
