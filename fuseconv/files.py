@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import mmap
 import os
+import re
 import stat
 from collections.abc import Iterator
 from itertools import islice
@@ -26,9 +27,12 @@ PARTS = frozenset({
 # Protobuf counts the bytes of a message in 31 bits, and so does TFLite those of a string tensor.
 MOST_BYTES = (1 << 31) - 1
 _MOST_FILES = 100_000
-# What a model's file ends in, and how many entries of a directory that is no model are looked at.
+# What a model's file ends in, and how many entries of a directory that is no model are looked at, how far down, and
+# named.
 _MODELS = (".keras", ".h5", ".hdf5", ".pb", ".mlirbc", ".mlir", ".tflite")
-_MOST_LISTED = 1000
+_MOST_LISTED, _MOST_LEVELS, _MOST_NAMED = 1000, 4, 3
+RESTORE = "restore the checkpoint in TensorFlow, and save the model"
+_ADDRESS = re.compile(r"[a-z][a-z0-9]+:/")  # a drive of Windows has one letter
 # A pipe that nobody writes to is opened at once, and a terminal does not become this process's own.
 _FLAGS = ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _KINDS = {
@@ -54,6 +58,10 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 def missing(path: Path) -> InputError:
     """Return what to raise where there is no model at a path: it names one beside it that was surely meant."""
+    if _ADDRESS.match(path.as_posix()):
+        return InputError(f"{path} is an address, not a path; download the model first")
+    if path.with_name(path.name + ".index").exists():
+        return InputError(f"{path} is a checkpoint, not a model; {RESTORE}")
     # Names are tried: what else lies beside a model is not to be listed.
     stems = dict.fromkeys((path.name, path.stem))
     alike = [path.parent / (stem + suffix) for stem in stems for suffix in ("", *_MODELS)]
@@ -61,17 +69,25 @@ def missing(path: Path) -> InputError:
     return InputError(f"{path} does not exist" + (f"; did you mean {there[0]}?" if len(there) == 1 else ""))
 
 
-def model_within(folder: Path) -> str:
-    """Return "; did you mean X?" for the only model in a directory that is none itself, as in those of versions."""
-    there = _models_in(folder)
-    return f"; did you mean {there[0]}?" if len(there) == 1 else ""
+def models_within(folder: Path) -> str:
+    """Return "; did you mean X?" for the models in a directory that is none itself, such as one of versions, or that is
+    the only one in such a directory."""
+    for _ in range(_MOST_LEVELS):
+        found = _entries(folder)
+        models = [path for path in found if path.suffix.lower() in _MODELS or (path / "saved_model.pb").is_file()]
+        if models:
+            more = ", ..." if len(models) > _MOST_NAMED else ""
+            return f"; did you mean {' or '.join(map(str, models[:_MOST_NAMED]))}{more}?"
+        if len(found) != 1:
+            break
+        folder = found[0]
+    return ""
 
 
-def _models_in(folder: Path) -> list[Path]:
-    """Return the models in a directory, by their names."""
+def _entries(folder: Path) -> list[Path]:
+    """Return what is in a directory, by name."""
     try:
-        found = list(islice(folder.iterdir(), _MOST_LISTED))
-        return sorted(path for path in found if path.suffix.lower() in _MODELS or (path / "saved_model.pb").is_file())
+        return sorted(islice(folder.iterdir(), _MOST_LISTED))
     except OSError:
         return []  # the path is wrong, or nobody may look
 

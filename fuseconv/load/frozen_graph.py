@@ -34,6 +34,16 @@ _SCALAR_IS_UNKNOWN = 21
 _SAVED_MODEL_TAG = 0x08  # how SavedModel begins: field 1, a number; a GraphDef begins with field 1, a message
 _HEAD_BYTES = 256
 _OF_CHECKPOINT = re.compile(r"\.(?:meta|index|data-\d+-of-\d+)")
+_READ = "fuseconv reads TensorFlow's: a SavedModel directory, a Keras file or a frozen graph"
+# What files are that users take for models of TensorFlow's, by what their names end in.
+_OTHERS = {
+    ".onnx": f"is an ONNX model; {_READ}",
+    **dict.fromkeys((".pt", ".pth", ".pt2"), f"is a PyTorch model; {_READ}"),
+    ".safetensors": f"holds weights only; {_READ}",
+    **dict.fromkeys((".npz", ".npy"), "holds arrays of NumPy, and no model"),
+    ".json": "describes a model, whose weights lie elsewhere; save the whole model with model.save()",
+    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz"), "is an archive: unpack it, and give the model that is in it"),
+}
 _TEXT = frozenset(string.printable.encode())
 _MAX_LISTED = 10
 
@@ -75,12 +85,10 @@ def _other_kind(path: Path, head: bytes) -> str:
     else ""."""
     if not head:
         return "is empty"
-    if path.suffix.lower() == ".onnx":
-        return "is an ONNX model; fuseconv reads TensorFlow's: a SavedModel directory, a Keras file or a frozen graph"
+    if path.suffix.lower() in _OTHERS:
+        return _OTHERS[path.suffix.lower()]
     if _OF_CHECKPOINT.fullmatch(path.suffix):
         return "belongs to a checkpoint: restore that in TensorFlow, and save the model as a SavedModel"
-    if path.suffix.lower() in (".npz", ".npy"):
-        return "holds arrays of NumPy, and no model"
     if head[4:8] == b"TFL3":
         return "is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it"
     if head.startswith((keras_container.HDF5_MAGIC, keras_container.ZIP_MAGIC)):
@@ -88,7 +96,7 @@ def _other_kind(path: Path, head: bytes) -> str:
     if head[0] == _SAVED_MODEL_TAG:
         return "is a SavedModel's protobuf: give the directory that it is in, not the file"
     if all(byte in _TEXT for byte in head):
-        return "is text, and a GraphDef is read from bytes: write it with graph_def.SerializeToString()"
+        return "is text, and no model; a GraphDef is written as bytes by graph_def.SerializeToString()"
     return ""
 
 

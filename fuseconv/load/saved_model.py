@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
-from fuseconv.files import ModelFiles, model_within
+from fuseconv.files import RESTORE, ModelFiles, models_within
 from fuseconv.ir.graph import Module, Signature, Value, constant
 from fuseconv.load import attrs, graph_validation, protos
 from fuseconv.load.concrete_functions import Trace, add_signatures, traces
@@ -71,8 +71,8 @@ def _read(files: ModelFiles, message: str = "SavedModel") -> Any:
         for other, form in (("saved_model.pbtxt", "as text"), ("saved_model.cpb", "in chunks")):
             if files.exists(other):
                 raise InputError(f"{path} holds its model {form} ({other}); save it as saved_model.pb.") from None
-        checkpoint = any(path.glob("*.index"))
-        help = "; restore the checkpoint in TensorFlow, and save the model" if checkpoint else model_within(path)
+        checkpoint = any(path.glob("*.index")) or any(path.glob("variables/*.index"))
+        help = f"; {RESTORE}" if checkpoint else models_within(path)
         raise InputError(f"{path} is no SavedModel: there is no saved_model.pb in it{help}.") from None
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}.") from None

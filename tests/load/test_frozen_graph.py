@@ -175,13 +175,19 @@ def test_wrong_files(tmp_path: Path, tf2: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match=message):
             load(path)
-    (tmp_path / "data.npz").write_bytes(b"PK\x03\x04 and more")
-    with pytest.raises(InputError, match="holds arrays of NumPy, and no model"):
-        load(tmp_path / "data.npz")
-    onnx = tmp_path / "model.onnx"
-    onnx.write_bytes(b"\x08\x07")
-    with pytest.raises(InputError, match="is an ONNX model"):
-        load(onnx)
+    for name, content, message in (
+        ("data.npz", b"PK\x03\x04 and more", "holds arrays of NumPy, and no model"),
+        ("model.onnx", b"\x08\x07", "is an ONNX model; fuseconv reads TensorFlow's"),
+        ("model.pt", b"PK\x03\x04 and more", "is a PyTorch model; fuseconv reads TensorFlow's"),
+        ("model.pth", b"\x80\x02", "is a PyTorch model"),
+        ("model.safetensors", b"\x08\0\0\0\0\0\0\0{}", "holds weights only"),
+        ("model.json", b"{}", "describes a model, whose weights lie elsewhere"),
+        ("model.zip", b"PK\x03\x04 and more", "is an archive: unpack it"),
+        ("model.tar.gz", b"\x1f\x8b", "is an archive: unpack it"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            load(tmp_path / name)
     for suffix in ("meta", "index", "data-00000-of-00001"):
         part = tmp_path / f"model.ckpt-10.{suffix}"
         part.write_bytes(b"\x0a\xff\xff")

@@ -29,11 +29,42 @@ def test_a_neighbor_that_was_meant(path: str, meant: str, tmp_path: Path) -> Non
     assert str(error.value) == f"{tmp_path / path} does not exist{help}"
 
 
-def test_a_directory_of_versions(tmp_path: Path) -> None:
-    (tmp_path / "1").mkdir()
-    (tmp_path / "1" / "saved_model.pb").touch()
-    with pytest.raises(InputError, match=r"there is no saved_model.pb in it; did you mean .*/1\?"):
+@pytest.mark.parametrize(
+    ("models", "meant"),
+    [
+        (["1"], ["1"]), (["2", "1"], ["1", "2"]), (["tf2/default/1"], ["tf2/default/1"]),
+        (["tf2/a/1", "tf2/b/1"], []), (["a/b/c/d/e"], []),
+    ],
+)  # fmt: skip
+def test_a_directory_of_models(models: list[str], meant: list[str], tmp_path: Path) -> None:
+    for model in models:
+        (tmp_path / model).mkdir(parents=True)
+        (tmp_path / model / "saved_model.pb").touch()
+    with pytest.raises(InputError) as error:
         load(tmp_path)
+    help = f"; did you mean {' or '.join(str(tmp_path / model) for model in meant)}?" if meant else ""
+    assert str(error.value) == f"{tmp_path} is no SavedModel: there is no saved_model.pb in it{help}"
+
+
+def test_a_directory_of_many_models(tmp_path: Path) -> None:
+    for name in "abcde":
+        (tmp_path / f"{name}.keras").touch()
+    with pytest.raises(InputError, match=r"did you mean .*a.keras or .*b.keras or .*c.keras, ...\?$"):
+        load(tmp_path)
+
+
+def test_a_checkpoint_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "variables").mkdir()
+    (tmp_path / "variables" / "variables.index").touch()
+    for path in (tmp_path, tmp_path / "variables", tmp_path / "variables" / "variables"):
+        with pytest.raises(InputError, match="; restore the checkpoint in TensorFlow, and save the model"):
+            load(path)
+
+
+@pytest.mark.parametrize("address", ["https://tfhub.dev/google/x/1", "gs://models/x"])
+def test_an_address_is_no_path(address: str) -> None:
+    with pytest.raises(InputError, match="is an address, not a path; download the model first"):
+        load(address)
 
 
 def test_missing_path(tmp_path: Path) -> None:
