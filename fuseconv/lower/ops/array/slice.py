@@ -12,7 +12,7 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.ir.slice_spec import WHOLE, Insert, Masks, Pick, SliceSpec, Take
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, scalar, sizes
 from fuseconv.lower.support.merged_dims import merge_untouched_dims
 from fuseconv.lower.support.type_promotion import cast
@@ -108,11 +108,35 @@ def _as_written(cut: Take | Pick, size: Dim) -> Take | Pick:
     return Take(1, 1) if none else cut
 
 
-def _dynamic_slice(tfl: Lowering, x: Value, bounds: tuple[Value, Value, Value], masks: Masks) -> Value:
+def _dynamic_slice(tfl: Lowering, x: Value, bounds: tuple[Value, ...], masks: Masks) -> Value:
     rank = len(shape_of(x)) + bin(masks.new_axis_mask).count("1")
     require(rank <= RANK["STRIDED_SLICE"], f"{rank} dimensions are too many for bounds that are computed")
-    near, attrs = [_int32(tfl, bound) for bound in bounds], masks.without_clashes()._asdict()
+    bounds, masks = _without_empty_ellipsis(tfl, x, bounds, masks.without_clashes())
+    near, attrs = [_int32(tfl, bound) for bound in bounds], masks._asdict()
     return build_legalized(tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, *near, **attrs), x)
+
+
+def _without_empty_ellipsis(
+    tfl: Lowering, x: Value, bounds: tuple[Value, ...], masks: Masks
+) -> tuple[tuple[Value, ...], Masks]:
+    """Leave out an ellipsis that stands for no dimension: TFLite's kernel takes it for one at least."""
+    if not masks.ellipsis_mask:
+        return bounds, masks
+    (count,) = static_dims(shape_of(bounds[0], 1), "the number of bounds")
+    if len(shape_of(x)) > count - 1 - bin(masks.new_axis_mask & ((1 << count) - 1)).count("1"):
+        return bounds, masks
+    place = masks.ellipsis_mask.bit_length() - 1
+    places, below = [index for index in range(count) if index != place], (1 << place) - 1
+    without = (mask & below | mask >> 1 & ~below for mask in masks._replace(ellipsis_mask=0))
+    return tuple(_elements(tfl, bound, places) for bound in bounds), Masks(*without)
+
+
+def _elements(tfl: Lowering, bound: Value, places: list[int]) -> Value:
+    """Return some elements of a vector as int32; of one that is packed, others are not packed."""
+    if bound.op is None or bound.op.kind != "tf.Pack" or not places:
+        return tfl.gather(_int32(tfl, bound), places)
+    scalars = [bound.op.operands[place] for place in places]
+    return tfl.concatenation(*(reshape(tfl, _int32(tfl, x), (1,)) for x in scalars if x is not None), axis=0)
 
 
 def _int32(tfl: Lowering, bound: Value) -> Value:

@@ -85,6 +85,33 @@ def test_bounds_at_run_time():
         check(layer, spec(None, 5, 3), number, number, inputs=[x, a, b], static=False)
 
 
+EMPTY_ELLIPSES = {
+    "at the start": lambda x, n: x[..., :, :n],
+    "in between": lambda x, n: x[n, ..., n:],
+    "at the end": lambda x, n: x[:n, n, ...],
+    "before a new axis": lambda x, n: x[:, ..., tf.newaxis, -n],
+    "behind a new axis": lambda x, n: x[tf.newaxis, n::-1, ..., ::2],
+    "of a vector": lambda x, n: x[0][..., :n],
+    "of bounds in one tensor": lambda x, n: tf.raw_ops.StridedSlice(
+        input=x, begin=[1, 0, 0] * n, end=[3, 0, 2] * n, strides=[1, 1, 1], ellipsis_mask=2, end_mask=4
+    ),
+}
+
+
+@pytest.mark.parametrize("cut", EMPTY_ELLIPSES)
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_an_ellipsis_of_no_dimension_at_run_time(cut, index_type):
+    """TFLite's kernel takes an ellipsis for one dimension at least: `tf.signal.overlap_and_add` cuts vectors so."""
+    x = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    number = spec(dtype=index_type)
+    inputs = [x, index_type.as_numpy_dtype(1)]
+    check(EMPTY_ELLIPSES[cut], spec(None, 5), number, inputs=inputs, static=False)
+
+
+def test_overlap_and_add_of_unknown_frames():
+    check(lambda x: tf.signal.overlap_and_add(x, 2), spec(None, 5))
+
+
 @pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
 def test_slice_at_run_time(index_type):
     x = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
