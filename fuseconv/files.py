@@ -59,7 +59,8 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 def missing(path: Path) -> InputError:
     """Return what to raise where there is no model at a path: it names one beside it that was surely meant."""
     if _ADDRESS.match(path.as_posix()):
-        return InputError(f"{path} is an address, not a path; download the model first")
+        address = path.as_posix().replace(":/", "://", 1)  # a path has no two slashes in a row
+        return InputError(f"{address} is an address, not a path; download the model first")
     if path.with_name(path.name + ".index").exists():
         return InputError(f"{path} is a checkpoint, not a model; {RESTORE}")
     # Names are tried: what else lies beside a model is not to be listed.

@@ -214,7 +214,9 @@ def _calibration(options: QuantizeOptions) -> Calibration:
         raise InputError(f"--keep-float-under {options.keep_float_under}: give a part of the range, such as 0.01")
     data, needs = options.calibration_data, options.quantize in MEASURED
     if not needs and not options.compares and (data is not None or options.calibration_samples is not None):
-        raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}, and to compare with floats")
+        raise InputError(
+            f"--calibration-data is for --quantize {' or '.join(MEASURED)}, --quantize-report and --keep-float-under"
+        )
     parse_method(options.calibrate)
     if not needs and options.calibrate != MINMAX:
         raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")

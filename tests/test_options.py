@@ -17,7 +17,7 @@ from fuseconv.errors import InputError
         ({"rnn_state": 1}, "rnn_state is one of written, variable, not 1"),
         ({"quantize": "int2"}, "quantize is one of None, float16, dynamic, int4, int8, int16x8, not 'int2'"),
         ({"quantize": "int8", "calibration_samples": 0}, "calibration_samples is 1 or more, not 0"),
-        ({"calibration_data": []}, "calibration data is for --quantize int8 or int16x8"),
+        ({"calibration_data": []}, "--calibration-data is for --quantize int8 or int16x8, --quantize-report and"),
         ({"quantize": "dynamic", "keep_float_under": 0.0}, "give a part of the range, such as 0.01"),
         ({"keep_float_under": 0.1}, "are for --quantize: add it"),
         ({"quantize": "dynamic", "io_types": "int8"}, "--io-types is for --quantize int8 or int16x8"),

@@ -22,6 +22,7 @@ from fuseconv.cli.values import given, read_metadata, read_options
 from fuseconv.collector import collector_paused, importing
 from fuseconv.errors import InputError
 
+_VERIFYING = ("data", "atol", "rtol", "seed")
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -81,6 +82,7 @@ _comparing = _together(
 
 
 _FORMS = click.Choice(["float16", "dynamic", "int4", "int8", "int16x8"])
+_FORMS_HELP = "Store weights in 16 bits, or in 8 (or 4) where kernels take them beside floats; or compute in integers."
 
 
 class _Numbers(click.ParamType):
@@ -95,8 +97,8 @@ class _Numbers(click.ParamType):
             self.fail(f"{value} is no list of numbers: write 127.5, or one for each channel", param, ctx)
 
 
-# Of quantization, but for the form itself, and those of every conversion.
-_quantizing = _together(
+# Of every command that writes a file: how it is quantized, but for the form itself, and how it is told of and checked.
+_writing = _together(
     click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
                  help="Samples of real inputs for int8 and int16x8: an array for each input, of samples as it takes "
                  "them in a row, or of rows of a batch; a directory of such files, or of JPEG or PNG images; or a "
@@ -131,6 +133,11 @@ _quantizing = _together(
     click.option("--print-ir-before", metavar="PASS", multiple=True, help="Print the IR before this pass, or all."),
     click.option("--print-ir-after", metavar="PASS", multiple=True, help="Print the IR after this pass, or all."),
     click.option("--verify-each", is_flag=True, default=None, help="Verify the IR after each pass."),
+    click.option("--report", "report_path", type=_PATH, metavar="FILE.json|FILE.html",
+                 help="Write the full report, for programs or as a page for a browser."),
+    click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does."),
+    _comparing,
+    click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify."),
 )  # fmt: skip
 
 
@@ -170,36 +177,20 @@ _quantizing = _together(
 @click.option("--metadata", metavar="KEY=VALUE,...", multiple=True,
               help="What the file tells readers of tflite-support: name, description, version, author, license, labels "
               "or value_labels (a file), mean, std. labels:OUTPUT=FILE says of which output. Repeatable.")
-@click.option("--quantize", type=_FORMS,
-              help="Store weights in 16 bits, or in 8 (or 4) where kernels take them beside floats; or compute in "
-              "integers.")
-@_quantizing
-@click.option("--report", "report_path", type=_PATH, metavar="FILE.json|FILE.html",
-              help="Write the full report, for programs or as a page for a browser.")
-@click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
-@_comparing
-@click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")
+@click.option("--quantize", type=_FORMS, help=_FORMS_HELP)
+@_writing
 @click.pass_obj
 def convert(
-    terminal: Terminal,
-    models: tuple[str, ...],
-    output: str | None,
-    report_path: str | None,
-    verifies: bool,
-    data: str | None,
-    atol: float | None,
-    rtol: float | None,
-    seed: int | None,
-    **options: Any,
+    terminal: Terminal, models: tuple[str, ...], output: str | None, report_path: str | None, **options: Any
 ) -> None:
     """Convert MODEL to a .tflite file.
 
     MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras), a frozen graph (.pb) or a StableHLO module
     (.mlirbc). Several models become a file each, by a process for each core; the exit code is that of the worst.
     """
+    verifying = _verifying(options)
     options["metadata"] = read_metadata(options["metadata"])
     options = read_options(options) | {"explain": terminal.verbose, "source_graph": report_path is not None}
-    verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
     if len(models) == 1:
         with importing():
             from fuseconv.cli.outputs import convert_one
@@ -219,27 +210,10 @@ def convert(
 ))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
-@click.option("--quantize", type=_FORMS, required=True,
-              help="Store weights in 16 bits, or in 8 where kernels take them beside floats; or compute in integers.")
-@_quantizing
-@click.option("--report", "report_path", type=_PATH, metavar="FILE.json|FILE.html",
-              help="Write the full report, for programs or as a page for a browser.")
-@click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what FILE does, nearly.")
-@_comparing
-@click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")
+@click.option("--quantize", type=_FORMS, required=True, help=_FORMS_HELP)
+@_writing
 @click.pass_obj
-def quantize(
-    terminal: Terminal,
-    file: str,
-    output: str,
-    report_path: str | None,
-    verifies: bool,
-    data: str | None,
-    atol: float | None,
-    rtol: float | None,
-    seed: int | None,
-    **options: Any,
-) -> None:
+def quantize(terminal: Terminal, file: str, output: str, report_path: str | None, **options: Any) -> None:
     """Quantize FILE, a .tflite file of floats, whoever made it.
 
     The options are those of convert. For int8 and int16x8, and with --verify, FILE runs in LiteRT.
@@ -248,7 +222,7 @@ def quantize(
         from fuseconv.api import quantize_file
         from fuseconv.cli.conversion import convert_to_file
 
-    verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
+    verifying = _verifying(options)
     written = convert_to_file(terminal, file, output, report_path, verifying, options, quantize_file)
     written.tell(terminal)
 
@@ -418,9 +392,9 @@ def _meant(name: str, known: list[str]) -> str:
     return f"; did you mean \"*{part}*\" ({', '.join(within[:3])}{', ...' if within[3:] else ''})?"
 
 
-def _verifying(verifies: bool, **how: Any) -> dict[str, Any] | None:
-    """Return the options of a verification; None if there is to be none."""
-    told = given(**how)
+def _verifying(options: dict[str, Any]) -> dict[str, Any] | None:
+    """Take the options of a verification out of those of a command, and return them; None if there is to be none."""
+    verifies, told = options.pop("verifies"), given(**{name: options.pop(name) for name in _VERIFYING})
     if told and not verifies:
         raise InputError("--data, --atol, --rtol and --seed say how to verify: add --verify")
     return told if verifies else None

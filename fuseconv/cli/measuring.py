@@ -16,7 +16,8 @@ _runs = click.option("--runs", type=click.IntRange(min=0), default=20, show_defa
 _data = click.option("--data", type=_PATH, metavar="FILE.npz",
                      help="The inputs, arrays by the names of inputs: whole batches, or the samples that calibrate; "
                      "random ones without.")  # fmt: skip
-_threads = click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of the runtime.")
+_threads = click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
+                        help="Threads of the runtime.")  # fmt: skip
 _delegate = click.option("--delegate", type=click.Choice(["xnnpack", "none"]), default="xnnpack", show_default=True,
                          help="What computes: LiteRT's default, or its own kernels alone.")  # fmt: skip
 

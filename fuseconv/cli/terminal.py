@@ -95,7 +95,7 @@ def error_entry(error: Exception) -> dict[str, Any]:
             entry["ops"] = [dict(zip(keys, (op, len(nodes), list(nodes), why))) for op, nodes, why in error.ops]
         return entry
     if isinstance(error, click.ClickException):
-        return {"message": error.format_message(), "exit_code": error.exit_code}
+        return {"message": usage_sentence(error), "exit_code": error.exit_code}
     if isinstance(error, MemoryError):
         message = f"this machine's memory does not suffice for the model: {error}".rstrip(": ")
         return {"message": message, "exit_code": InputError.exit_code}
@@ -104,6 +104,11 @@ def error_entry(error: Exception) -> dict[str, Any]:
         message = ": ".join(filter(None, (str(error.filename or ""), error.strerror)))
         return {"message": message, "exit_code": InputError.exit_code}
     return {"message": str(DefectError(f"{type(error).__name__}: {error}")), "exit_code": EXIT_DEFECT}
+
+
+def usage_sentence(error: click.ClickException) -> str:
+    """Return what click says of an error on one line, without its full stop."""
+    return " ".join(error.format_message().split()).rstrip(".")
 
 
 def failure_document(error: Exception) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import click
 from click import types
 
 from fuseconv.cli.config import PYPROJECT, defaults_of
-from fuseconv.cli.terminal import Command, Program, say
+from fuseconv.cli.terminal import Command, Program, say, usage_sentence
 from fuseconv.errors import InputError
 
 # Options that all commands have, which may stand before the command as well.
@@ -28,7 +28,7 @@ _GROUPS = {
     "Fusions and recurrent layers": ("fuse", "no_fuse", "verify_fusions", "plugins", "rnn", "rnn_state"),
     "Quantization": ("quantize", "calibration_data", "calibration_samples", "image_mean", "image_scale", "calibrate",
                      "block_size", "io_types", "no_quantize", "quantize_only", "keep_float_under", "quantize_report"),
-    "Comparing with the model": ("verifies", "data", "atol", "rtol", "seed", "layers"),
+    "Running and comparing": ("verifies", "data", "atol", "rtol", "seed", "layers", "runs", "threads", "delegate"),
     "For developers of fuseconv": ("print_ir_before", "print_ir_after", "verify_each"),
     "Of every command": ("config", "json", "quiet", "verbose", "debug", "help"),
 }  # fmt: skip
@@ -101,8 +101,8 @@ class _one_style:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, click.UsageError) and not isinstance(error, click.exceptions.NoArgsIsHelpError):
-            message = error.format_message().rstrip(".")
-            error.show = lambda file=None: say("error", f"{message}; {self.help}")  # type: ignore[method-assign]
+            message = f"{usage_sentence(error)}; {self.help}"
+            error.show = lambda file=None: say("error", message)  # type: ignore[method-assign]
 
 
 def _configure(ctx: click.Context, parameter: click.Parameter, path: str | None) -> None:

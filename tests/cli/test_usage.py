@@ -61,13 +61,17 @@ def test_the_version_is_short() -> None:
 
 @pytest.mark.parametrize("args", [
     ["convrt"], ["convert"], ["convert", "--unknown"], ["--unknown"], ["fusions", "--json", "-x"],
+    ["quantize", MODEL, "-o", "x.tflite", "--json"],
 ])  # fmt: skip
 def test_errors_of_usage_are_one_sentence(args: list[str]) -> None:
     result = _run(*args)
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert line.startswith("fuseconv: error: ") and line.endswith("--help` tells how it is called")
-    assert "error" in json.loads(result.stdout) if "--json" in args else not result.stdout
+    if "--json" in args:
+        assert line.startswith(f"fuseconv: error: {json.loads(result.stdout)['error']['message']}; `fuseconv")
+    else:
+        assert not result.stdout
 
 
 @pytest.mark.parametrize(("args", "sentence"), [

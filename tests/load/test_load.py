@@ -63,7 +63,7 @@ def test_a_checkpoint_is_no_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["https://tfhub.dev/google/x/1", "gs://models/x"])
 def test_an_address_is_no_path(address: str) -> None:
-    with pytest.raises(InputError, match="is an address, not a path; download the model first"):
+    with pytest.raises(InputError, match=f"^{address} is an address, not a path; download the model first"):
         load(address)
 
 
