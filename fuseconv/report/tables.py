@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -158,11 +159,11 @@ def _show_pass_runs(out: Console, report: Report) -> None:
 
 
 def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
-    """Print the ops that stopped a conversion: (op, node names, why) for each."""
-    rows = table("Unsupported op", ">Count", "~Why", "~Nodes")
+    """Print the ops that stopped a conversion: (op, node names, why) for each. The reasons name options to be copied,
+    so that they have the width of the terminal."""
     for op, nodes, why in ops:
-        rows.add_row(escape_controls(op), str(len(nodes)), escape_controls(why), _names(nodes, verbose))
-    out.print(rows)
+        out.print(Text.assemble((escape_controls(op), "bold"), f" ({len(nodes)})  {_names(nodes, verbose)}"))
+        out.print(Padding(Text(escape_controls(why), overflow="fold"), (0, 0, 0, 4)))
 
 
 def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:

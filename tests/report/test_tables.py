@@ -64,9 +64,10 @@ Time      14.3 ms  (load 12.3 ms · fuse 2.0 ms)
 """
 
 UNSUPPORTED = """\
-Unsupported op  Count  Why                     Nodes
-Betainc             1  no rule lowers this op  head/Betainc
-Cholesky            9  no rule lowers this op  c/0, c/1, c/2 and 6 more
+Betainc (1)  head/Betainc
+    no rule lowers this op
+Cholesky (9)  c/0, c/1, c/2 and 6 more
+    no rule lowers this op
 """
 
 VERIFICATION = """\
