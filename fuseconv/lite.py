@@ -56,8 +56,15 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
     "experimental_lower_to_saved_model": (True,), "unfold_batchmatmul": (False,),
     "legalize_custom_tensor_list_ops": (False,), "_experimental_lower_tensor_list_ops": (True, False),
     "_experimental_default_to_single_batch_in_tensor_list_ops": (False, True),
-    "_experimental_disable_per_channel": (False,), "_experimental_new_dynamic_range_quantizer": (False, True),
-    "_experimental_allow_all_select_tf_ops": (False,), "_experimental_use_buffer_offset": (False,),
+    "experimental_new_dynamic_range_quantizer": (False, True), "_experimental_use_buffer_offset": (False,),
+    "_experimental_guarantee_all_funcs_one_use": (False, True),
+    "_experimental_enable_dynamic_update_slice": (False, True),
+    **dict.fromkeys((
+        "experimental_use_stablehlo_quantizer", "_experimental_allow_all_select_tf_ops",
+        "_experimental_calibrate_only", "_experimental_disable_fuse_mul_and_fc", "_experimental_disable_per_channel",
+        "_experimental_disable_per_channel_quantization_for_dense_layers", "_experimental_low_bit_qat",
+        "_experimental_preserve_assert_op", "_experimental_sparsify_model", "_experimental_variable_quantization",
+    ), (False,)),
 }  # fmt: skip
 # Where TFLiteConverter takes models from, and what takes its place.
 _ELSEWHERE = {
@@ -167,7 +174,9 @@ class TFLiteConverter(_Settings, metaclass=_Elsewhere):
     ) -> TFLiteConverter:  # fmt: skip
         """Return a converter of a SavedModel directory, of all its signatures or of these."""
         converter = cls(saved_model_dir)
-        converter._fuseconv_reading = {"signatures": list(signature_keys or ()), "tags": list(tags or ())}
+        converter._fuseconv_reading = {
+            "signatures": _list(signature_keys, "signature_keys"), "tags": _list(tags, "tags"),
+        }  # fmt: skip
         return converter
 
     @classmethod
@@ -180,7 +189,7 @@ class TFLiteConverter(_Settings, metaclass=_Elsewhere):
         """Return a converter of functions, each a signature by its name; of one alone, "serving_default".
 
         trackable_obj: what owns their variables."""
-        functions = list(funcs)
+        functions = _list(funcs, "funcs")
         for function in functions:
             if not hasattr(function, "structured_outputs"):
                 raise ValueError(f"{function!r} is no ConcreteFunction: call its get_concrete_function")
@@ -213,11 +222,13 @@ class TFLiteConverter(_Settings, metaclass=_Elsewhere):
     def _target(self) -> tuple[set[OpsSet], set[str]]:
         """Return which ops and types the file may have. Raises InputError for what fuseconv does not write."""
         spec = self.target_spec
+        if not hasattr(spec, "supported_ops") or not hasattr(spec, "supported_types"):
+            raise InputError(f"target_spec is a TargetSpec, not {spec!r}")
         for name in ("experimental_select_user_tf_ops", "experimental_supported_backends"):
             if getattr(spec, name, None):
                 raise InputError(f"target_spec.{name} is not known to fuseconv: leave it out")
-        ops = {_member(OpsSet, item, "target_spec.supported_ops") for item in spec.supported_ops}
-        types = {_type_name(item) for item in spec.supported_types or ()}
+        ops = _members(OpsSet, spec.supported_ops, "target_spec.supported_ops")
+        types = {_type_name(item) for item in _list(spec.supported_types, "target_spec.supported_types")}
         if unknown := types - {"float32", "float16", "int8"}:
             raise InputError(f"target_spec.supported_types: fuseconv has no {', '.join(sorted(unknown))}")
         if not ops or ops == {OpsSet.SELECT_TF_OPS}:
@@ -226,7 +237,7 @@ class TFLiteConverter(_Settings, metaclass=_Elsewhere):
 
     def _quantization(self, ops: set[OpsSet], types: set[str]) -> str | None:
         """Return how `fuseconv.convert` is to quantize. Raises InputError for settings that contradict each other."""
-        wanted = bool([_member(Optimize, item, "optimizations") for item in self.optimizations or ()])
+        wanted = bool(_members(Optimize, self.optimizations, "optimizations"))
         integers = bool(ops & {OpsSet.TFLITE_BUILTINS_INT8, _INT16}) or types == {"int8"}
         has_samples = self.representative_dataset is not None
         for asked, what in ((integers or types, "target_spec"), (has_samples, "representative_dataset")):
@@ -301,18 +312,25 @@ class _Ends:
         return {name if first else f"{key}/{name}": np.asarray(array) for name, array in sample.items()}
 
 
-def _member(kind: type[Enum], item: Any, where: str) -> Any:
-    """Return our own member for one of TensorFlow's, or for its name."""
-    name = item if isinstance(item, str) else getattr(item, "name", repr(item))
-    if name not in kind.__members__:
-        raise InputError(f"{where}: fuseconv has no {name}{suggestion(name, kind.__members__)}")
-    return kind[name]
+def _members(kind: type[Enum], items: Any, where: str) -> set[Any]:
+    """Return our own members for those of TensorFlow's, or for their names."""
+    names = [item if isinstance(item, str) else getattr(item, "name", repr(item)) for item in _list(items, where)]
+    for name in names:
+        if name not in kind.__members__:
+            raise InputError(f"{where}: fuseconv has no {name}{suggestion(name, kind.__members__)}")
+    return {kind[name] for name in names}
+
+
+def _list(items: Any, where: str) -> list[Any]:
+    """Return items as a list, none for None. Raises InputError for a single one, which is none of several."""
+    if isinstance(items, str) or not isinstance(items, (Iterable, type(None))):
+        raise InputError(f"{where} is a list, not {items!r}")
+    return list(items or ())
 
 
 def _type_name(kind: Any) -> str:
     """Return the name of a type of TensorFlow's or numpy's."""
-    name = getattr(kind, "name", None)
-    return name if isinstance(name, str) else np.dtype(kind).name
+    return str(getattr(kind, "name", None) or getattr(kind, "__name__", kind))
 
 
 def _io_type(kind: Any) -> str:

@@ -196,6 +196,14 @@ def test_where_models_are_taken_from_elsewhere(name: str, help: str) -> None:
     ({"target_spec": tf.lite.TargetSpec(experimental_select_user_tf_ops=["X"])}, "experimental_select_user_tf_ops is"),
     ({"representative_dataset": _samples}, "representative_dataset asks for quantization"),
     ({"inference_input_type": tf.int8}, "are for models in integers only"),
+    ({"optimizations": tf.lite.Optimize.DEFAULT}, "optimizations is a list, not <Optimize.DEFAULT"),
+    ({"optimizations": "DEFAULT"}, "optimizations is a list, not 'DEFAULT'"),
+    ({"target_spec": None}, "target_spec is a TargetSpec, not None"),
+    ({"target_spec": lite.TargetSpec(tf.lite.OpsSet.TFLITE_BUILTINS)}, "target_spec.supported_ops is a list, not"),
+    ({"target_spec": lite.TargetSpec(supported_types=tf.float16)}, "target_spec.supported_types is a list, not"),
+    ({"target_spec": lite.TargetSpec(supported_types=["half"])}, "supported_types: fuseconv has no half"),
+    ({"inference_input_type": None}, "inputs and outputs are of .*, not None"),
+    ({"inference_output_type": "int"}, "inputs and outputs are of .*, not int$"),
     ({"optimizations": [lite.Optimize.DEFAULT], "representative_dataset": 3}, "is a function that yields samples"),
     ({"optimizations": [lite.Optimize.DEFAULT], "representative_dataset": lambda: [[X, X]]}, "a sample has 2 arrays"),
     ({"optimizations": [lite.Optimize.DEFAULT], "representative_dataset": lambda: [X]}, "a sample is a list of arrays"),
@@ -211,3 +219,17 @@ def test_what_contradicts_itself_is_refused(settings: dict[str, Any], why: str) 
 def test_functions_are_concrete() -> None:
     with pytest.raises(ValueError, match="is no ConcreteFunction: call its get_concrete_function"):
         lite.TFLiteConverter.from_concrete_functions([dense])
+
+
+def test_what_is_one_is_no_list() -> None:
+    with pytest.raises(InputError, match="funcs is a list, not <ConcreteFunction"):
+        lite.TFLiteConverter.from_concrete_functions(dense.get_concrete_function())
+    with pytest.raises(InputError, match="signature_keys is a list, not 'encode'"):
+        lite.TFLiteConverter.from_saved_model("model", signature_keys="encode")
+
+
+def test_defaults_of_tflite_converter_are_taken() -> None:
+    """What says no more than it does by itself, but for its metadata, which no file has here."""
+    theirs, ours = tf.lite.TFLiteConverter.from_concrete_functions([dense.get_concrete_function()]), _converter()
+    for name in lite._WITHOUT_EFFECT.keys() - {"exclude_conversion_metadata"}:
+        setattr(ours, name, getattr(theirs, name))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.errors import FuseconvError, InputError
+from fuseconv.errors import FuseconvError, InputError, raised
 from fuseconv.ir.graph import Signature, Value
 from fuseconv.npz import read_npz
 from fuseconv.quantize.images import Images, Pixels, image_files
@@ -95,7 +95,7 @@ def _told(samples: Iterable[Sample]) -> Iterator[Sample]:
 
 
 def _unreadable(error: Exception) -> InputError:
-    return InputError(f"the calibration data cannot be read: {type(error).__name__}: {error}")
+    return InputError(f"the calibration data cannot be read: {raised(error)}")
 
 
 def reader(data: str | os.PathLike | Iterable[Sample] | Mapping[str, Any], pixels: Pixels) -> Reader:
@@ -204,5 +204,5 @@ def _of_script(path: Path) -> Iterator[Sample]:
     except (KeyboardInterrupt, GeneratorExit):  # the user ends it, or the reader of the samples
         raise
     except BaseException as error:
-        raise InputError(f"the calibration data {path} cannot be run: {type(error).__name__}: {error}") from error
+        raise InputError(f"the calibration data {path} cannot be run: {raised(error)}") from error
     raise InputError(f"the calibration data {path} has no function samples()")
