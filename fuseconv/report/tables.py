@@ -224,10 +224,11 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
         line(out, "Run", f"{escape_controls(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
     for row in document["drawn"]:
         line(out, "Drawn", f"{escape_controls(row['signature'])} {escape_controls(row['input'])}: {row['how']}".strip())
-    if document.get("layers"):
-        _show_layers(out, document)
     half = f", as the model computes in {document['half']}" if document.get("half") else ""
     line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value{half}")
+    if document.get("layers"):
+        out.print()
+        _show_layers(out, document)
 
 
 def _show_layers(out: Console, document: Mapping[str, Any]) -> None:

@@ -204,6 +204,7 @@ def test_layers() -> None:
     }  # fmt: skip
     lines = plain(tables.show_verification, document).splitlines()
     assert [line.endswith("grows here first") for line in lines if line.startswith("ADD")] == [False, True]
+    assert [line.partition(" ")[0] for line in lines if line and not line.startswith("ADD")][-2:] == ["Allowed", "Op"]
 
 
 def test_names_from_a_model_cannot_command_the_terminal() -> None:
