@@ -139,12 +139,18 @@ class _Ranges:
         return None if others or first is None or not first.fixed else first
 
     def pass_on(self, graph: Graph) -> None:
-        """Give the results of ops that keep ranges, and have none, those of their operands."""
+        """Give the results of ops that keep ranges those of their operands: where there are none, and where measured
+        ones would have other steps than a FAKE_QUANT, among which clamps and moves leave numbers."""
         for op in graph.ops:
-            missing = [value for value in op.results if value.dtype is types.FLOAT32 and value not in self.ranges]
-            made = self._made(op) if missing else None
+            values = [value for value in op.results if value.dtype is types.FLOAT32]
+            unknown = [value for value in values if value not in self.ranges]
+            measured = [value for value in values if op.type in self.keep and not self._is_fixed(value)]
+            made = self._made(op) if unknown or measured else None
             if made is not None:
-                self.ranges.update(dict.fromkeys(missing, made))
+                self.ranges.update(dict.fromkeys(measured if made.fixed else unknown, made))
+
+    def _is_fixed(self, value: Value) -> bool:
+        return value in self.ranges and self.ranges[value].fixed
 
     def _made(self, op: Op) -> Range | None:
         if op.type in self.kernels.fixed_scale:

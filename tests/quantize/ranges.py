@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from fuseconv.ir.graph import Value
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.calibrate import Calibration
@@ -16,6 +18,10 @@ class _ByName(dict[Value, Range]):
 
     def __setitem__(self, value: Value, found: Range) -> None:
         self.named[value.name] = found
+
+    def update(self, found: Iterable[tuple[Value, Range]] | Mapping[Value, Range]) -> None:  # type: ignore[override]
+        for value, each in dict(found).items():
+            self[value] = each
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, Value) and value.name in self.named

@@ -15,6 +15,7 @@ from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.selection import Selection
 from tests.check_pass import PASSES, check_pass
 from tests.frozen import FLOAT, Frozen
+from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
 
 _OFTEN = '{"min": -64.0, "max": 63.5, "num_bits": 8}'  # steps of 0.5
@@ -57,6 +58,27 @@ def test_ranges_go_through_what_keeps_them() -> None:
     steps = Range(-64.0, 63.5, fixed=True)
     assert {name: found[name] for name in "abcde"} == dict.fromkeys("abcde", steps)
     assert found["s"] == Range(0.0, 255 / 256) and not {"x", "f"} & found.keys()
+
+
+def test_the_steps_of_what_is_clamped_are_no_others_where_samples_are_measured() -> None:
+    positive, ends = (0.0, 20.0), (-60.0, 60.0)
+    calibration = measured(x=ends, a=ends, b=(-60.0, 20.0), c=positive, d=positive, e=(0.0, 9.0))
+    check_pass(
+        "read-fake-quant", f"""
+        main {{
+          input %x: float32[1,4,4,8]
+          %a: float32[1,4,4,8] = tfl.FAKE_QUANT(%x) {_OFTEN}
+          %b: float32[1,4,4,8] = tfl.MINIMUM(%a, float32[] 20.0)
+          %c: float32[1,4,4,8] = tfl.RELU(%b)
+          %d: float32[1,128] = tfl.RESHAPE(%c, int32[2] [1, 128])
+          %e: float32[1,2,2,8] = tfl.AVERAGE_POOL_2D(%c) {{"filter_width": 2, "filter_height": 2}}
+          return %d, %e
+        }}
+        """, calibration=calibration, quantize="int8",
+    )  # fmt: skip
+    found = calibration.ranges.named  # type: ignore[attr-defined]
+    assert {name: found[name] for name in "abcd"} == dict.fromkeys("abcd", Range(-64.0, 63.5, fixed=True))
+    assert found["e"] == Range(0.0, 9.0)  # between the steps
 
 
 def test_two_ways_to_round_are_none() -> None:
