@@ -19,7 +19,7 @@ _SYMBOLIC = {
     **dict.fromkeys(("BroadcastArgs", "BroadcastGradientArgs", "Maximum", "Minimum"), _EVERY),
     **dict.fromkeys(("Cast", "Identity", "IdentityN", "OnesLike", "Pack", "PreventGradient", "Snapshot"), _EVERY),
     **dict.fromkeys(("StopGradient", "Unpack", "ZerosLike", "Squeeze"), _EVERY),
-    **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Prod", "Reshape"), _FIRST),
+    **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Pad", "Prod", "Reshape"), _FIRST),
     **dict.fromkeys(("Max", "Min", "ReverseV2", "Slice", "SplitV", "StridedSlice", "Sum", "Tile", "Transpose"), _FIRST),
     **dict.fromkeys(("Concat", "Fill", "Select", "SelectV2", "Split"), slice(1, None)),
     "ConcatV2": slice(0, -1),
@@ -109,8 +109,11 @@ def _run(op: Op, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
 
 def _checked(array: np.ndarray, result: Value) -> np.ndarray | None:
     """Return the array with Python's own ints; None if one does not fit the type, where TensorFlow would wrap it."""
-    made = array.astype(object)
-    if not array.dtype.hasobject or result.dtype.numpy.kind == "b":
+    if not array.dtype.hasobject:
+        return array.astype(object)
+    # Of a size and an array of numpy's that is a number, Python's object is one of numpy's.
+    made = np.array([x.item() if isinstance(x, np.generic) else x for x in array.flat], object).reshape(array.shape)
+    if result.dtype.numpy.kind == "b":
         return made
     limits = np.iinfo(result.dtype.numpy)
     fits = all(isinstance(element, Sym) or limits.min <= element <= limits.max for element in made.flat)

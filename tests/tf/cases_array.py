@@ -65,6 +65,7 @@ row("SplitV", lambda b: [i(b, 2, 7), i(1, -1), s(0)], num_split=2, name="content
 # Padding and repeating.
 row("Pad", lambda b: [f(b, 4), np.array([[0, 0], [1, 2]], np.int32)])
 row("Pad", lambda b: [n(b, 4), np.array([[1, 0], [b, 2]], np.int64)], name="int")
+row("Pad", lambda b: [i(b, 4), np.array([[1, 2]], np.int32)], name="content")
 row("PadV2", lambda b: [f(b, 4), np.array([[0, 1], [1, 2]], np.int32), np.float32(7)])
 for _mode in ("REFLECT", "SYMMETRIC"):
     row("MirrorPad", lambda b: [f(b, 4), np.array([[0, 2], [3, 0]], np.int32)], mode=_mode)

@@ -88,6 +88,13 @@ def test_arithmetic() -> None:
     assert _elements(_run("Neg", shape)) == [-B, -6]
 
 
+def test_numbers_are_those_of_python() -> None:
+    odd = _run("FloorMod", _run("Shape", Value(types.FLOAT32, (B, 6))), _int32([2, 4]))
+    pads = _elements(_run("Pad", odd, _int32([[1, 0]])))
+    assert pads == [0, B % 2, 2]
+    assert [type(number) for number in pads] == [int, type(B), int]
+
+
 def test_the_largest_of_one_size_is_that_size() -> None:
     sizes = _run("Shape", Value(types.FLOAT32, (B,)))
     assert _run("Max", sizes, _int32([0])).content == B

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuseconv.ir.graph import Op
+from fuseconv.ir.types import STRING
 from fuseconv.tf.folders.registry import Declined, kernel, require
 from fuseconv.tf.operands import Contradiction, broadcast_dim
 from fuseconv.tfl.range_size import float_range_size
@@ -169,7 +170,7 @@ def _pairs(paddings: np.ndarray, rank: int) -> list[tuple[int, int]]:
 
 @kernel("Pad")
 def pad(op: Op, x: np.ndarray, paddings: np.ndarray) -> np.ndarray:
-    require(x.dtype != object)
+    require(op.result.dtype is not STRING)
     return np.pad(x, _pairs(paddings, x.ndim))
 
 
