@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, ceildiv, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, Unsupported, require
-from fuseconv.lower.support.dynamic_shapes import shape_of
+from fuseconv.lower.support.dynamic_shapes import dim_vector, shape_of
 
 _FIRST = ("NCW", "NCHW", "NCDHW")
 _LAST = ("NWC", "NHWC", "NDHWC")
@@ -72,6 +72,38 @@ def pad(tfl: Lowering, x: Value, pads: Sequence[tuple[int, int]], value: float |
     if value is None:
         return tfl.pad(x, paddings)
     return tfl.padv2(x, paddings, np.array(value, x.dtype.numpy))
+
+
+def padded_same(
+    tfl: Lowering, x: Value, windows: Sequence[tuple[int, int, int]], value: float | None = None
+) -> Value:
+    """Return x, channels last, padded as SAME pads it, by as much as its run-time sizes ask for where they are not
+    known.
+
+    windows: kernel size, stride and dilation of each spatial dimension.
+    """
+    sizes = shape_of(x)[1:-1]
+    known = [same_pads(size, *window) for size, window in zip(sizes, windows)]
+    if None not in known:
+        return pad(tfl, x, known, value)  # type: ignore[arg-type]
+    none = tfl.ints([0])
+    amounts, dims = [none, none], [shape_of(x)[0]]
+    for size, (kernel, stride, dilation), pads in zip(sizes, windows, known):
+        if pads is not None:
+            amounts += [tfl.ints([each]) for each in pads]
+            dims.append(size + sum(pads))
+            continue
+        more = (kernel - 1) * dilation + 1 - stride
+        given = dim_vector(tfl, size, x)
+        rounded = tfl.mul(tfl.floor_div(tfl.add(given, stride - 1), tfl.ints([stride])), tfl.ints([stride]))
+        total = tfl.maximum(tfl.sub(tfl.add(rounded, more), given), none)
+        before = tfl.floor_div(total, tfl.ints([2]))
+        amounts += [before, tfl.sub(total, before)]
+        dims.append(ceildiv(size, stride) * stride + more if more >= 0 else fresh("padded"))
+    paddings = tfl.reshape(tfl.concatenation(*amounts, none, none, axis=0), [len(sizes) + 2, 2])
+    y = tfl.pad(x, paddings) if value is None else tfl.padv2(x, paddings, np.array(value, x.dtype.numpy))
+    y.shape = (*dims, shape_of(x)[-1])
+    return y
 
 
 def padded(

@@ -15,7 +15,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.data_format import pad, same_pads
+from fuseconv.lower.support.data_format import padded_same
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise
 from fuseconv.lower.support.type_promotion import cast, in_float32, promote
@@ -25,7 +25,6 @@ _BLOCKS = (types.FLOAT32, types.UINT8, types.INT8, types.INT32, types.INT64)
 _MAX_PLACES = 1 << 18
 # The most slices of a volume, each of which is an op.
 _MAX_SLICES = 1 << 9
-_UNKNOWN_PADS = "SAME with a stride pads by the size of the image, which is not known"
 
 
 @lowers
@@ -60,9 +59,7 @@ def ExtractVolumePatches(tfl, x, *, ksizes, strides, padding):
     places = math.prod(ksizes[1:4])
     require(places <= _MAX_SLICES, f"a window of {places} elements takes as many slices")
     if padding == "SAME":
-        pads = [same_pads(size, *along) for size, along in zip(shape_of(x, 5)[1:4], window)]
-        require(None not in pads, _UNKNOWN_PADS)
-        x = pad(tfl, x, pads, None)  # type: ignore[arg-type]
+        x = padded_same(tfl, x, [(size, stride, 1) for size, stride in window])
 
     def patches(wide: Value) -> Value:
         parts = []
@@ -119,11 +116,7 @@ def _gathered(tfl: Lowering, x: Value, places: np.ndarray) -> Value:
 def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding: str, value: float | None) -> Value:
     """Return x with its rows and columns padded for windows of (size, stride, dilation)."""
     shape_of(x, 4)
-    if padding == "VALID":
-        return x
-    pads = [same_pads(size, *along) for size, along in zip(shape_of(x)[1:3], window)]
-    require(None not in pads, _UNKNOWN_PADS)
-    return pad(tfl, x, pads, value)  # type: ignore[arg-type]
+    return x if padding == "VALID" else padded_same(tfl, x, window, value)
 
 
 def _window_slices(

@@ -16,9 +16,8 @@ from fuseconv.lower.support.data_format import (
     channels_last,
     explicit_pads,
     is_channels_first,
-    pad,
     padded,
-    same_pads,
+    padded_same,
     spatial_values,
     to_data_format,
 )
@@ -136,18 +135,18 @@ def _depthwise_3d(
     data_format: str,
 ) -> Value | None:  # fmt: skip
     """Return a convolution of each channel of x [n,d,h,w,c] by a filter [k,kh,kw,1,c*m] of its own: for each i < k, the
-    frames i, i + stride, ... by filter[i] as DEPTHWISE_CONV_2D, summed. None if x has one channel, filters have more,
-    or SAME pads an unknown depth by a number that is not known."""
-    (batch, frames, _, _, channels), inputs = shape_of(x, 5), shape_of(filter, 5)[3]
+    frames i, i + stride, ... by filter[i] as DEPTHWISE_CONV_2D, summed. None if x has one channel, or filters have
+    more."""
+    (batch, _, _, _, channels), inputs = shape_of(x, 5), shape_of(filter, 5)[3]
     (stride, *steps), (dilation, *spread) = strides, spatial_values(dilations, data_format)
     if inputs != 1 or channels == 1:
         return None
     reach, height, width, _, outputs = static_dims(shape_of(filter), "the shape of the filter")
     (channels,) = static_dims([channels], "the number of channels")
-    pads = (0, 0) if padding == "VALID" else same_pads(frames, reach, stride, dilation)
-    if pads is None or outputs % channels:
+    if outputs % channels:
         return None
-    x = pad(tfl, x, [pads, (0, 0), (0, 0)])
+    if padding != "VALID":
+        x = padded_same(tfl, x, [(reach, stride, dilation), (1, 1, 1), (1, 1, 1)])
     options = dict(zip(("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor"), (*steps, *spread)))
     options |= {"depth_multiplier": outputs // channels, "padding": padding}
     products = []

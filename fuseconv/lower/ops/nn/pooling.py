@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, ceildiv, fresh
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.data_format import (
@@ -16,6 +16,7 @@ from fuseconv.lower.support.data_format import (
     explicit_pads,
     pad,
     padded,
+    padded_same,
     same_pads,
     spatial_values,
     to_data_format,
@@ -108,7 +109,7 @@ def _max_pool(
     if x.dtype in (types.INT32, types.INT64):
         lowest = int(np.iinfo(x.dtype.numpy).min)
         if not pads and padding == "SAME":
-            x = _padded_same(tfl, x, kernel, stride, lowest)
+            x = padded_same(tfl, x, [(k, s, 1) for k, s in zip(kernel, stride)], lowest)
         else:
             x = pad(tfl, x, pads or [(0, 0), (0, 0)], lowest)
         return functools.reduce(tfl.maximum, _windows(tfl, x, kernel, stride))
@@ -128,27 +129,6 @@ def _pool_3d(
     _, h, w, _ = shape_of(rows)
     columns = _pool(pool, reshape(tfl, rows, [n, d, h * w, c], x), [kernel[0], 1], [stride[0], 1], padding)
     return to_data_format(tfl, reshape(tfl, columns, [n, shape_of(columns)[1], h, w, c], x, rows), data_format)
-
-
-def _padded_same(tfl: Lowering, x: Value, kernel: Sequence[int], stride: Sequence[int], value: int) -> Value:
-    """Return x [n,h,w,c] padded as SAME pads it, by as much as its run-time sizes ask for where they are not known."""
-    sizes = shape_of(x, 4)[1:3]
-    known = [same_pads(*window) for window in zip(sizes, kernel, stride)]
-    if None not in known:
-        return pad(tfl, x, known, value)  # type: ignore[arg-type]
-    none = tfl.ints([0])
-    rows, padded_sizes = [none, none], []
-    for size, window, step in zip(sizes, kernel, stride):
-        given = dim_vector(tfl, size, x)
-        rounded = tfl.mul(tfl.floor_div(tfl.add(given, step - 1), tfl.ints([step])), tfl.ints([step]))
-        total = tfl.maximum(tfl.sub(tfl.add(rounded, window - step), given), none)
-        before = tfl.floor_div(total, tfl.ints([2]))
-        rows += [before, tfl.sub(total, before)]
-        padded_sizes.append(ceildiv(size, step) * step - step + window if window >= step else fresh("padded"))
-    paddings = tfl.reshape(tfl.concatenation(*rows, none, none, axis=0), [4, 2])
-    y = tfl.padv2(x, paddings, np.array(value, x.dtype.numpy))
-    y.shape = (shape_of(x)[0], *padded_sizes, shape_of(x)[3])
-    return y
 
 
 def _windows(tfl: Lowering, x: Value, kernel: Sequence[int], stride: Sequence[int]) -> list[Value]:

@@ -57,7 +57,17 @@ def test_unknown_sizes():
 
     check(patches(1, "SAME"), spec(1, None, None, 2))
     check(patches(2, "VALID"), spec(1, None, 8, 2))
-    check_refused(patches(2, "SAME"), spec(1, None, 8, 2), match="ExtractImagePatches.*SAME")
+    check(patches(2, "SAME"), spec(1, None, 8, 2))
+
+
+@pytest.mark.parametrize("window", [((3, 2), (2, 2), (1, 1)), ((3, 2), (2, 3), (2, 1)), ((1, 2), (3, 3), (1, 2))])
+def test_windows_that_pad_unknown_sizes(window):
+    sizes, steps, gaps = ([1, *pair, 1] for pair in window)
+    for dtype in (tf.float32, tf.uint8):
+        image = spec(None, None, None, 2, dtype=dtype)
+        check(lambda x: tf.image.extract_patches(x, sizes, steps, gaps, "SAME"), image, batches=(2, 3, 4))
+    image, filter = spec(None, None, None, 2), spec(*window[0], 2)
+    check(lambda x, f: tf.nn.dilation2d(x, f, steps, "SAME", "NHWC", gaps), image, filter, batches=(2, 3, 4))
 
 
 VOLUMES = [((2, 3, 2), (1, 1, 1)), ((3, 2, 4), (2, 1, 3)), ((1, 1, 1), (2, 2, 2)), ((2, 2, 2), (3, 3, 3))]
@@ -79,5 +89,5 @@ def test_patches_of_volumes_of_unknown_size():
 
     check(patches(1, "SAME"), spec(1, None, None, 4, 2))
     check(patches(2, "VALID"), spec(1, None, None, 4, 2))
-    check_refused(patches(2, "SAME"), spec(1, None, 8, 4, 2), match="ExtractVolumePatches.*SAME")
+    check(patches(2, "SAME", 3), spec(None, None, 7, None, 2), batches=(1, 2, 3))
     check_refused(patches(1, "VALID", 9), spec(1, 9, 9, 9, 1), match="729 elements")
