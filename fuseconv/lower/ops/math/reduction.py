@@ -10,8 +10,10 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
+from fuseconv.ir.slice_spec import WHOLE, Take
+from fuseconv.lower.ops.array.slice import slice_dims
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.kernel_limits import RANK, TYPES
@@ -33,8 +35,30 @@ def Mean(tfl, x, axis, *, keep_dims=False):
 
 @lowers
 def Prod(tfl, x, axis, *, keep_dims=False):
-    """REDUCE_PROD; 1 of an empty tensor."""
+    """REDUCE_PROD; MUL of halves of complex numbers; 1 of an empty tensor."""
+    if x.dtype.is_complex and 0 not in shape_of(x):
+        return _product_of_complex(tfl, x, axes_of(x, axis))
     return reduced(tfl, "REDUCE_PROD", x, axis, keep_dims, 1)
+
+
+def _product_of_complex(tfl: Lowering, x: Value, axes: list[int]) -> Value:
+    """Return the products along axes of known sizes: of the elements before and behind the middle, as often as there
+    is more than one."""
+
+    def part(x: Value, at: int, begin: int, end: int) -> Value:
+        return slice_dims(tfl, x, [Take(begin, end) if axis == at else WHOLE for axis in range(len(shape_of(x)))])
+
+    def joined(x: Value, last: Value, at: int) -> Value:
+        return build_legalized(tfl, "CONCATENATION", lambda *each: tfl.concatenation(*each, axis=at), x, last)
+
+    for at in axes:
+        (size,) = static_dims([shape_of(x)[at]], "how many complex numbers are multiplied")
+        while size > 1:
+            half, odd = divmod(size, 2)
+            made = elementwise(tfl, "MUL", part(x, at, 0, half), part(x, at, half, 2 * half))
+            x = joined(made, part(x, at, size - 1, size), at) if odd else made
+            size = half + odd
+    return reshape(tfl, x, shape_of(tfl.source.result), x)
 
 
 @lowers
@@ -94,7 +118,6 @@ def Cumsum(tfl, x, axis, *, exclusive=False, reverse=False):
 def Cumprod(tfl, x, axis, *, exclusive=False, reverse=False):
     """MUL with itself moved by 1, 2, 4, ... elements, as often as the size of the dimension asks for; in a WHILE if
     that is not known."""
-    require(not x.dtype.is_complex, f"running products of {x.dtype} are not composed")
     return running(tfl, "MUL", x, axis, 1, exclusive, reverse)
 
 
@@ -106,6 +129,8 @@ def running(
     def combined(tfl: Lowering, total: Value, other: Value) -> Value:
         return elementwise(tfl, kind, total, other)
 
+    if x.dtype.is_complex:  # whose parts are not computed apart
+        return _prefix_scan(tfl, x, axis, combined, nothing, exclusive, reverse)
     return build_legalized(
         tfl, "CUMSUM", lambda wide: _prefix_scan(tfl, wide, axis, combined, nothing, exclusive, reverse), x
     )
@@ -250,13 +275,14 @@ def _shift(tfl: Lowering, x: Value, axis: int, step: Value, back: bool, fill: fl
     dims = shape_of(x)
     paddings = np.zeros((len(dims), 2), np.int32)
     paddings[axis, int(back)] = 1
-    padded = tfl.padv2(x, tfl.mul(tfl.const(paddings), step), scalar(fill, x.dtype))
+    amounts, filler = tfl.mul(tfl.const(paddings), step), scalar(fill, x.dtype)
+    padded = build_legalized(tfl, "PADV2", lambda wide, each: tfl.padv2(wide, amounts, each), x, filler)
     if back:
         begin, sizes = tfl.mul(tfl.const(np.eye(len(dims), dtype=np.int32)[axis]), step), tfl.ints([-1] * len(dims))
     else:
         begin = tfl.ints([0] * len(dims))
         own = isinstance(dims[axis], int)
         sizes = tfl.ints([dims[axis] if at == axis else -1 for at in range(len(dims))]) if own else tfl.shape_(x)
-    moved = tfl.slice_(padded, begin, sizes)
+    moved = build_legalized(tfl, "SLICE", lambda wide: tfl.slice_(wide, begin, sizes), padded)
     moved.shape = dims
     return moved

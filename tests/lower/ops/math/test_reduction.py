@@ -125,6 +125,24 @@ def test_scans(exclusive, reverse):
     check(lambda x: tf.math.cumprod(x, -1, exclusive, reverse), spec(None, 2, 5))
 
 
+def test_products_of_complex_numbers():
+    """Such as the response of a filter, from those of its sections."""
+    image = spec(None, 4, 7, dtype=tf.complex64)
+    check(lambda x: [tf.reduce_prod(x, axis) for axis in (1, -1, [1, 2], [])], image)
+    check(lambda x: tf.reduce_prod(x, 1, keepdims=True), image)
+    check(lambda x: [tf.reduce_prod(x[:, :1], 1), tf.reduce_prod(x[:, :0], 1)], image)
+    check(tf.reduce_prod, spec(3, 5, 1, 2, 1, 3, dtype=tf.complex64))
+    check_refused(lambda x: tf.reduce_prod(x, 0), image, match="Prod.*how many complex numbers")
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_products_of_complex_numbers(exclusive, reverse):
+    for size in (5, None):
+        image = spec(None, size, 3, dtype=tf.complex64)
+        check(lambda x: tf.math.cumprod(x, 1, exclusive, reverse), image)
+
+
 @pytest.mark.parametrize("op", [tf.cumsum, tf.math.cumprod])
 @pytest.mark.parametrize("dtype", [tf.float16, tf.int8, tf.int32, tf.int64, tf.uint32], ids=lambda t: t.name)
 def test_types_of_scans(op, dtype):
