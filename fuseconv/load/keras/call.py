@@ -154,7 +154,8 @@ class Object:
         call = Call(self, dtype, options)
         if known.takes != AS_THEY_ARE:
             call.options = {key: _mapped(call.constant, value) for key, value in options.items()}
-            tensors = _mapped(lambda x: call.autocast(call.constant(x)), tensors)
+            tensors = _mapped(call.constant, tensors)
+            tensors = _mapped(call.autocast, tensors) if known.casts else tensors
         elif tensors:  # other operands of functions may have to be numbers
             tensors[0] = call.constant(tensors[0])
         if known.takes == FLOATS:

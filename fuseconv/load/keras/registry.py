@@ -38,8 +38,9 @@ class Layer:
     their values. fixed: values that keys have which the function does not name. masks: DROP, PASS, PASS_IN_3 or OWN.
     takes: FLOATS, ANY or AS_THEY_ARE. unread: keys that no result depends on, as in training only. half: whether
     it may compute in 16 bits. quantized: whether its weights may be integers. pointwise: whether an element of its
-    result is made of those in its place, where operands have the result's rank. inputs: the names of the layer's tensor
-    arguments; takes_any_number: whether it takes more than those."""
+    result is made of those in its place, where operands have the result's rank. casts: whether floats are cast to what
+    it computes in. inputs: the names of the layer's tensor arguments; takes_any_number: whether it takes more than
+    those."""
 
     name: str
     function: Callable[..., Any]
@@ -51,6 +52,7 @@ class Layer:
     half: bool
     quantized: bool
     pointwise: bool
+    casts: bool
     inputs: tuple[str, ...]
     takes_any_number: bool = False
 
@@ -80,7 +82,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def layer(
     *names: str, masks: str = DROP, takes: str = FLOATS, unread: Collection[str] = (), half: bool = False,
-    quantized: bool = False, pointwise: bool = False, **fixed: Any,
+    quantized: bool = False, pointwise: bool = False, casts: bool = True, **fixed: Any,
 ) -> Decorator:  # fmt: skip
     """Mark the decorated function as the meaning of layers of these classes. Nothing is registered: `fuse.Registry`
     collects the functions of plug-ins.
@@ -89,12 +91,14 @@ def layer(
     cast. unread: keys that no result depends on, as in training only. half: whether the function is right for a layer
     that computes in 16 bits, as mixed policies have it; else such a layer is refused. quantized: the same for a layer
     whose weights Keras has quantized. pointwise: whether it makes each element of those in its place, so that
-    TimeDistributed may call it on all steps at once. fixed: values of keys that the function does not name; the layer
-    is refused if they are others."""
+    TimeDistributed may call it on all steps at once. casts: whether floats are cast to what the layer computes in;
+    False where Keras sets `autocast` so. fixed: values of keys that the function does not name; the layer is refused if
+    they are others."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
         function.keras_layers = {  # type: ignore[attr-defined]
-            name: _layer(name, function, masks, takes, fixed, unread, half, quantized, pointwise) for name in names
+            name: _layer(name, function, masks, takes, fixed, unread, half, quantized, pointwise, casts)
+            for name in names
         }
         return function
 
@@ -117,14 +121,14 @@ def builtin(*names: str, **options: Any) -> Decorator:
 
 def _layer(
     name: str, function: Callable[..., Any], masks: str, takes: str, fixed: Mapping[str, Any], unread: Collection[str],
-    half: bool, quantized: bool, pointwise: bool,
+    half: bool, quantized: bool, pointwise: bool, casts: bool,
 ) -> Layer:  # fmt: skip
     parameters = list(inspect.signature(function).parameters.values())[1:]
     settings = {p.name: (p.default, _kind(name, p)) for p in parameters if p.kind is p.KEYWORD_ONLY}
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    return Layer(name, function, settings, fixed, masks, takes, frozenset(unread), half, quantized, pointwise, inputs,
-                 several)  # fmt: skip
+    return Layer(name, function, settings, fixed, masks, takes, frozenset(unread), half, quantized, pointwise, casts,
+                 inputs, several)  # fmt: skip
 
 
 def _kind(name: str, parameter: inspect.Parameter) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
-from fuseconv.ir import budget
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import unknown
 from fuseconv.load.keras.parts import UNNAMED, Part, Weight
@@ -65,9 +65,12 @@ def _array(dataset: Any, data: memoryview, weight: Weight, label: str) -> np.nda
         raise unknown(label, f"the file has no array for its {weight.name}")
     if tuple(dataset.shape) != shape:
         raise unknown(label, f"its {weight.name} has the shape {tuple(dataset.shape)}, where {shape} is expected")
-    if dataset.dtype != wanted and not (dataset.dtype.kind == "f" and wanted.kind == "f"):
+    is_bfloat16 = dataset.dtype.str == "|V2" and dataset.attrs.get("dtype") == "bfloat16"  # which HDF5 does not know
+    if dataset.dtype != wanted and not ((dataset.dtype.kind == "f" or is_bfloat16) and wanted.kind == "f"):
         raise unknown(label, f"its {weight.name} is of the type {dataset.dtype}, where {wanted} is expected")
     budget.require_room(dataset.size, dataset.dtype.itemsize, label)
+    if is_bfloat16:
+        return dataset[()].view(types.BFLOAT16.numpy).astype(wanted)
     offset = dataset.id.get_offset()
     size = dataset.size * dataset.dtype.itemsize
     if offset is not None and offset + size <= len(data) and dataset.dtype == wanted and dataset.dtype.isnative:

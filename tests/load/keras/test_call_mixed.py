@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tf_keras
 
@@ -33,6 +34,20 @@ def test_layers_compute_in_16_bits(library: Any, tmp_path: Path) -> None:
     check_ways(library.Model(x, [layers.Dense(3, dtype="float32", activation="softmax")(y), inner(y)]), tmp_path)
 
 
+def test_activations_are_computed_in_16_bits(library: Any, tmp_path: Path) -> None:
+    x = library.Input((40,), name="x")
+    names = ("gelu", "silu", "softplus", "elu", "selu", "mish", "softsign")
+    outputs = [library.layers.Activation(name)(x) for name in names]
+    check_ways(library.Model(x, outputs), tmp_path, ["keras"], x=np.linspace(-6, 6, 80, dtype="f").reshape(2, 40))
+
+
+def test_inputs_that_keras_does_not_cast_keep_their_digits(library: Any, tmp_path: Path) -> None:
+    layers, x = library.layers, library.Input((3,), name="x")
+    outputs = [layers.Embedding(5000, 2)(x)]
+    outputs += [layers.LayerNormalization()(x)] if library is keras else []  # tf-keras casts them
+    check_ways(library.Model(x, outputs), tmp_path, ["keras"], x=np.array([[1, 2049, 4999]], np.float32))
+
+
 def test_steps_are_computed_in_16_bits(library: Any, tmp_path: Path) -> None:
     layers, x = library.layers, library.Input((4, 3), name="x")
     made = layers.MultiHeadAttention(2, 3)(x, x)
@@ -50,6 +65,15 @@ def test_weights_of_16_bits_are_read(made: Any, tmp_path: Path) -> None:
         check_ways(made.Model(x, [layers.Dense(3)(layers.Concatenate()([layers.Flatten()(y), z])), z]), tmp_path)
     finally:
         made.mixed_precision.set_global_policy("float32")
+
+
+def test_weights_of_bfloat16_are_read(tmp_path: Path) -> None:
+    keras.config.set_dtype_policy("bfloat16")
+    try:
+        x = keras.Input((5,), name="x")
+        check_ways(keras.Model(x, keras.layers.Embedding(6, 3)(keras.layers.Dense(2)(x) * 0.0)), tmp_path, ["keras"])
+    finally:
+        keras.config.set_dtype_policy("float32")
 
 
 def test_other_layers_are_refused(library: Any, tmp_path: Path) -> None:

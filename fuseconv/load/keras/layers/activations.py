@@ -10,7 +10,7 @@ import numpy as np
 
 from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras.call import HALVES, Call
+from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
 
@@ -94,10 +94,8 @@ def mish(k: Call, x: Value) -> Value:
 
 @_activation("gelu")
 def gelu(k: Call, x: Value) -> Value:
-    if x.dtype in HALVES and not k.model.keras3:
-        k.refuse(f"tf-keras computes gelu in other steps in {x.dtype}")
-    inner = k.tf.Erf(k.tf.RealDiv(x, number(k, x, math.sqrt(2))))
-    return k.tf.Mul(times(k, x, 0.5), k.tf.AddV2(number(k, x, 1), inner))
+    """x * Phi(x), in the steps of tf.nn.gelu: 1 + erf(z) would cancel in 16 bits where x is negative."""
+    return k.tf.Mul(times(k, x, 0.5), k.tf.Erfc(times(k, k.tf.Neg(x), math.sqrt(0.5))))
 
 
 def gelu_by_tanh(k: Call, x: Value) -> Value:

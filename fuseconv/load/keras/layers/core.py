@@ -92,7 +92,7 @@ def take(k: Call, rows: Value, ids: Value) -> Value:
     return tf.GatherV2(rows, wrapped, tf.ints(0), dtype=rows.dtype)
 
 
-@builtin("Embedding", masks=OWN, takes=ANY, half=True, quantized=True, **NO_LORA, sparse=False)
+@builtin("Embedding", masks=OWN, takes=ANY, half=True, quantized=True, casts=False, **NO_LORA, sparse=False)
 def embedding(
     k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False,
     quantization_config: dict | None = None,
@@ -111,7 +111,7 @@ def _embedded(k: Call, x: Value, mask_zero: bool, look_up: Callable[[Value], Val
     return made
 
 
-@builtin("ReversibleEmbedding", masks=OWN, takes=ANY, half=True, quantized=True, **NO_LORA)
+@builtin("ReversibleEmbedding", masks=OWN, takes=ANY, half=True, quantized=True, casts=False, **NO_LORA)
 def reversible_embedding(
     k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False, tie_weights: bool = True,
     reverse_dtype: str | None = None, logit_soft_cap: float | None = None, quantization_config: dict | None = None,
@@ -125,13 +125,14 @@ def reversible_embedding(
         kernel = reversed_table(k, table, tie_weights, quantization_config)
         if not back:  # whose mask Keras forgets
             return _embedded(k, x, False, lambda ids: table.rows(k, lambda rows: take(k, rows, ids)))
-        whole, scale = kernel.inputs(k, x, [-1])
+        whole, scale = kernel.inputs(k, k.autocast(x), [-1])
         return _capped(k, kernel.scaled(k, product(k, whole, kernel.matrix), scale), logit_soft_cap)
     rows = k.weight("embeddings", [input_dim, output_dim])
     matrix = tf.Transpose(rows, [1, 0]) if tie_weights else k.weight("reverse_embeddings", [output_dim, input_dim])
     if not back:
         return _embedded(k, x, mask_zero, lambda ids: take(k, rows, ids))
-    dtype = k.dtype if reverse_dtype is None else types.BY_NAME.get(reverse_dtype)
+    common = k.dtype if x.dtype is k.dtype else types.FLOAT32
+    dtype = common if reverse_dtype is None else types.BY_NAME.get(reverse_dtype)
     if dtype is None or not dtype.is_float:
         k.refuse(f"reverse_dtype={reverse_dtype!r}")
     x, matrix = (each if each.dtype is dtype else tf.Cast(each, dtype=dtype) for each in (x, matrix))

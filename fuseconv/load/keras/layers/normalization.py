@@ -56,7 +56,7 @@ def moments(k: Call, x: Value, axes: list[int]) -> tuple[Value, Value]:
     return mean, tf.Mean(tf.SquaredDifference(x, mean), tf.ints(axes), keep_dims=True)
 
 
-@builtin("LayerNormalization", masks=PASS, half=True)
+@builtin("LayerNormalization", masks=PASS, half=True, casts=False)
 def layer_normalization(
     k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
     rms_scaling: bool = False,
@@ -65,6 +65,7 @@ def layer_normalization(
     mean."""
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)
+    x = x if k.model.keras3 else k.autocast(x)  # which Keras 3 does not do
     if x.dtype in HALVES and not k.model.keras3:
         k.refuse(f"tf-keras computes it in other steps in {x.dtype}")
     shape, x = [k.known(x, at) for at in axes], k.single(x)
