@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unle
 
 # float32 counts to this without a gap.
 _LARGEST_FLOAT = 1 << 24
+# Each is a convolution of its own.
+_MOST_PARTS = 256
 
 
 @dataclass
@@ -72,7 +75,10 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
     refuse_unless(None not in filter_sizes[: None if grouped else -2], "the shape of the filter is not known")
     if op.name == "dynamic_conv":  # what is padded has other sizes
         sizes = [sizes[0], *[None] * (kind.rank - 2), sizes[-1]]
-    computed = types.FLOAT32 if _fits_float(made, x, kernel, kernel_order, filter_sizes) else made
+    parts = _exact_parts(made, x, kernel, kernel_order, filter_sizes)
+    if grouped and len(parts) > 1:
+        parts = []
+    computed = types.FLOAT32 if parts else made
     x, kernel = (value if value.dtype is computed else tf.Cast(value, dtype=computed) for value in (x, kernel))
     x, kernel = _ordered(tf, x, input_order), _ordered(tf, kernel, kernel_order)
     if op.has("window_reversal"):
@@ -82,29 +88,69 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
         x, sizes = _batch_as_channels(tf, x, sizes, batches)
         windows.groups = batches
     spatial = kind.rank - 2
-    refuse_unless(1 <= spatial <= 3, f"a convolution over {spatial} dimensions")
-    if spatial == 1:
+    refuse_unless(spatial <= 3, f"a convolution over {spatial} dimensions")
+    added = list(range(1, 3 - spatial))
+    for _ in added:
         x, kernel = tf.ExpandDims(x, 1), tf.ExpandDims(kernel, 0)
         windows, sizes, filter_sizes = windows.with_first(), [sizes[0], 1, *sizes[1:]], [1, *filter_sizes]
-    y = _convolved(tf, x, kernel, windows, sizes, filter_sizes)
-    if spatial == 1:
-        y = tf.Squeeze(y, squeeze_dims=[1])
-    y = y if computed is made else tf.Cast(y, dtype=made)
+    of = functools.partial(_summed, parts=parts) if len(parts) > 1 else _convolved
+    y = of(tf, x, kernel, windows, sizes, filter_sizes)
+    if added:
+        y = tf.Squeeze(y, squeeze_dims=added)
+    y = y if y.dtype is made else tf.Cast(y, dtype=made)
     return _ordered(tf, y, np.argsort(output_order).tolist())
 
 
-def _fits_float(
+def _exact_parts(
     made: DType, x: Value, kernel: Value, kernel_order: list[int], filter_sizes: list[int | None]
-) -> bool:
-    """Return whether a convolution of integers is exact in float32, in which TFLite computes it: whether no sum, of
-    numbers as large as x can hold times weights, goes beyond what it counts to."""
+) -> list[int]:
+    """Return how many input channels each part of a convolution of integers has that is exact in float32, in which
+    TFLite computes it: no sum, of numbers as large as x can hold times weights, goes beyond what it counts to. [] if
+    there are no such parts. They are added up as int32, which wraps around as it does in XLA."""
     if not all(dtype.is_integer for dtype in (made, x.dtype, kernel.dtype)) or None in filter_sizes:
-        return False
+        return []
+    *window, channels, _ = (size or 0 for size in filter_sizes)
+    limit = min(_LARGEST_FLOAT, _largest(made) - 1) // _largest(x.dtype)
+    parts = [channels]
     if kernel.data is None:
-        weights = _largest(kernel.dtype) * math.prod(size or 0 for size in filter_sizes[:-1])
+        each = _largest(kernel.dtype) * math.prod(window)
+        if each * channels > limit:
+            most = limit // each
+            rest = channels % most if most else 0
+            parts = [*[most] * (channels // most), *[rest] * (rest > 0)] if 0 < channels <= _MOST_PARTS * most else []
     else:
-        weights = int(np.abs(kernel.data.astype(np.float64)).sum(tuple(kernel_order[:-1])).max(initial=0))
-    return _largest(x.dtype) * weights <= min(_LARGEST_FLOAT, _largest(made) - 1)
+        sums = np.abs(kernel.data.astype(np.float64)).transpose(kernel_order).sum(tuple(range(len(window))))
+        parts = _divided(sums, limit)
+    return parts if len(parts) == 1 or (made is types.INT32 and len(parts) <= _MOST_PARTS) else []
+
+
+def _divided(sums: np.ndarray, limit: int) -> list[int]:
+    """Return how many rows [rows, columns], from the first on, can be added up each time without going beyond a limit;
+    [] if one row goes beyond it."""
+    parts, total = [0], np.zeros(sums.shape[1])
+    if sums.max(initial=0) > limit:
+        return []
+    for row in sums:
+        total = total + row
+        if total.max(initial=0) > limit:
+            parts, total = [*parts, 0], row
+        parts[-1] += 1
+    return parts
+
+
+def _summed(
+    tf: Scope, x: Value, kernel: Value, windows: Windows, sizes: list[int | None], filter_sizes: list[int | None],
+    parts: list[int],
+) -> Value:  # fmt: skip
+    """Convolve each part of the input channels by itself, and add the results up as int32."""
+    made = []
+    for end, count in zip(itertools.accumulate(parts), parts):
+        begin, rank = end - count, len(sizes)
+        own = tf.Slice(x, [0] * (rank - 1) + [begin], [-1] * (rank - 1) + [count])
+        weights = tf.Slice(kernel, [0] * (rank - 2) + [begin, 0], [-1] * (rank - 2) + [count, -1])
+        y = _convolved(tf, own, weights, windows, [*sizes[:-1], count], [*filter_sizes[:-2], count, filter_sizes[-1]])
+        made.append(tf.Cast(y, dtype=types.INT32))
+    return functools.reduce(tf.AddV2, made)
 
 
 def _largest(dtype: DType) -> int:

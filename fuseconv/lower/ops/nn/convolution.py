@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, ceildiv
-from fuseconv.ir.graph import Value, constant
-from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.data_format import (
     channels_last,
     explicit_pads,
@@ -64,7 +65,7 @@ def Conv2DBackpropInput(
 ):  # fmt: skip
     """TRANSPOSE_CONV with the filter as [out,h,w,in], for each group of channels one; explicit crops are a SLICE of the
     uncropped result, if they are not those of SAME."""
-    filter = _dilated(filter, spatial_values(dilations, data_format))
+    filter = _dilated(tfl, filter, spatial_values(dilations, data_format))
     stride = spatial_values(strides, data_format)
     x = channels_last(tfl, x, data_format)
     shape = _output_shape(tfl, input_sizes, x, filter, data_format)
@@ -244,15 +245,16 @@ def _options_2d(
     return x, {**options, "padding": padding}
 
 
-def _dilated(filter: Value, dilations: Sequence[int]) -> Value:
-    """Return a filter [h,w,..] with zeros between its elements, for a kernel that has no dilations."""
+def _dilated(tfl: Lowering, filter: Value, dilations: Sequence[int]) -> Value:
+    """Return a filter [h,w,a,b] with zeros between its elements, for a kernel that has no dilations."""
     if set(dilations) == {1}:
         return filter
-    dense = constant_of(filter, "the filter of a dilated transposed convolution")
-    (rows, columns), (height, width) = dilations, dense.shape[:2]
-    spread = np.zeros(((height - 1) * rows + 1, (width - 1) * columns + 1, *dense.shape[2:]), dense.dtype)
-    spread[::rows, ::columns] = dense
-    return constant(spread, name=filter.name)
+    height, width, *channels = static_dims(shape_of(filter, 4), "the shape of the filter")
+    rows, columns = dilations
+    apart = tfl.reshape(filter, [height, 1, width, 1, math.prod(channels)])
+    spread = pad(tfl, apart, [(0, rows - 1), (0, 0), (0, columns - 1)])
+    behind_last = tfl.reshape(spread, [height * rows, width * columns, *channels])
+    return tfl.slice_(behind_last, [0] * 4, [(height - 1) * rows + 1, (width - 1) * columns + 1, *channels])
 
 
 def _options_3d(strides: Sequence[int], dilations: Sequence[int], data_format: str) -> dict[str, int]:

@@ -13,9 +13,9 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.load.stablehlo.importer import ModuleImporter
-from fuseconv.load.stablehlo.ops.convolution import _fits_float, convolution, dynamic_conv
+from fuseconv.load.stablehlo.ops.convolution import _exact_parts, convolution, dynamic_conv
 from fuseconv.load.stablehlo.scope import RefusedError, Scope
-from tests.load.stablehlo.modules import check_case, names, operation
+from tests.load.stablehlo.modules import check_case, computed, names, new_scope, operation
 
 
 @pytest.mark.parametrize("name", names("convolution"))
@@ -23,22 +23,51 @@ def test_it_computes_what_jax_does(name: str, tmp_path: Path) -> None:
     check_case(name, tmp_path)
 
 
-@pytest.mark.parametrize(("made", "kind", "inputs", "fits"), [
-    (types.INT32, types.INT8, 1024, True), (types.INT32, types.INT8, 1025, False),
-    (types.INT32, types.UINT8, 258, True), (types.INT32, types.UINT8, 259, False),
-    (types.INT16, types.INT8, 2, False), (types.INT32, types.INT32, 1, False), (types.FLOAT32, types.FLOAT32, 1, False),
+@pytest.mark.parametrize(("made", "kind", "inputs", "parts"), [
+    (types.INT32, types.INT8, 1024, [1024]), (types.INT32, types.INT8, 1025, [1024, 1]),
+    (types.INT32, types.INT8, 3072, [1024] * 3), (types.INT32, types.UINT8, 258, [258]),
+    (types.INT32, types.UINT8, 259, [258, 1]), (types.INT32, types.INT8, 2**40, []), (types.INT16, types.INT8, 2, []),
+    (types.INT32, types.INT32, 1, []), (types.FLOAT32, types.FLOAT32, 1, []),
 ])  # fmt: skip
-def test_integers_are_convolved_as_floats_that_are_exact(made: DType, kind: DType, inputs: int, fits: bool) -> None:
+def test_integers_are_convolved_as_floats_that_are_exact(
+    made: DType, kind: DType, inputs: int, parts: list[int]
+) -> None:
     x, kernel = Value(kind, (1, 2, inputs)), Value(kind, (1, inputs, 3))
-    assert _fits_float(made, x, kernel, [0, 1, 2], [1, inputs, 3]) == fits
+    assert _exact_parts(made, x, kernel, [0, 1, 2], [1, inputs, 3]) == parts
 
 
 def test_of_weights_that_are_known_their_sum_counts() -> None:
     weights = np.full((3, 9000, 2), -7, np.int8)
     x, order = Value(types.INT8, (1, 4, 9000)), [0, 1, 2]
-    assert not _fits_float(types.INT32, x, constant(weights), order, [3, 9000, 2])
+    assert _exact_parts(types.INT32, x, constant(weights), order, [3, 9000, 2]) == [6241, 2759]
+    assert _exact_parts(types.INT16, x, constant(weights), order, [3, 9000, 2]) == []
     weights[1:] = 0
-    assert _fits_float(types.INT32, x, constant(weights), order, [3, 9000, 2])
+    assert _exact_parts(types.INT32, x, constant(weights), order, [3, 9000, 2]) == [9000]
+
+
+def test_weights_of_many_channels_are_convolved_in_parts() -> None:
+    rng = np.random.default_rng(5)
+    x, weights = rng.integers(-128, 128, (2, 5, 600), np.int8), rng.integers(100, 128, (3, 600, 2), np.int8)
+    scope, (taken,) = new_scope(x)
+    op = operation("convolution int8[2,5,600] int8[3,600,2] -> int32[2,3,2]", **_attributes())
+    made = computed(scope, convolution(scope, op, taken, constant(weights)), x)
+    np.testing.assert_array_equal(made, np.stack([
+        sum(x[:, start + at].astype(np.int32) @ weights[at].astype(np.int32) for at in range(3)) for start in range(3)
+    ], axis=1))  # fmt: skip
+
+
+def test_a_convolution_without_windows_is_a_product() -> None:
+    rng = np.random.default_rng(6)
+    x, weights = (rng.standard_normal(shape).astype(np.float32) for shape in ((3, 4), (5, 4)))
+    scope, operands = new_scope(x, weights)
+    op = operation(
+        "convolution float32[3,4] float32[5,4] -> float32[5,3]", input_batch_dimension=0, input_feature_dimension=1,
+        input_spatial_dimensions=[], kernel_output_feature_dimension=0, kernel_input_feature_dimension=1,
+        kernel_spatial_dimensions=[], output_batch_dimension=1, output_feature_dimension=0,
+        output_spatial_dimensions=[], window_strides=[], lhs_dilation=[], rhs_dilation=[], padding=[],
+        feature_group_count=1, batch_group_count=1,
+    )  # fmt: skip
+    np.testing.assert_allclose(computed(scope, convolution(scope, op, *operands), x, weights), weights @ x.T, atol=1e-5)
 
 
 def _attributes(groups: int = 1, spread: int = 1) -> dict[str, Any]:

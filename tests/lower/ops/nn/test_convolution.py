@@ -191,8 +191,12 @@ def test_dilated_transposed_conv_2d():
     check(lambda x: dilated_transposed(x, weights(3, 2, 4, 5)), images(None, 7, 9, 5))
 
 
-def test_dilated_transposed_conv_2d_with_a_filter_that_is_an_input_is_refused():
-    check_refused(dilated_transposed, images(2, 7, 9, 5), images(3, 2, 4, 5), match="not a constant")
+def test_dilated_transposed_conv_2d_with_a_filter_that_is_an_input():
+    check(dilated_transposed, images(None, 7, 9, 5), images(3, 2, 4, 5))
+
+
+def test_dilated_transposed_conv_2d_with_a_filter_of_unknown_size_is_refused():
+    check_refused(dilated_transposed, images(2, 7, 9, 5), images(None, 2, 4, 5), match="the shape of the filter")
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
