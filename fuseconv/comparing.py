@@ -11,7 +11,7 @@ from typing import Any
 from fuseconv.errors import FuseconvError, InputError, VerificationError
 from fuseconv.files import read_file
 from fuseconv.inspecting import inspect
-from fuseconv.profiling import RUNS, Timer, inputs_of
+from fuseconv.profiling import RUNS, Timer, check_timing, inputs_of
 from fuseconv.runners import Arrays, TFLiteFile
 from fuseconv.verification_inputs import load_data
 from fuseconv.verifying import verify
@@ -60,8 +60,7 @@ def compare_files(
     LiteRT runs by default. data: an .npz file, or the arrays, by the names of inputs. seed: of random inputs without.
 
     Raises InputError for a file that cannot be read."""
-    if runs < 0 or threads < 1:
-        raise InputError("runs is at least 0, and threads at least 1")
+    check_timing(runs, threads, delegate, least=0)
     given = load_data(data)
     documents = inspect(one), inspect(other)
     counts = _of_both(documents, lambda d: d["op_counts"])

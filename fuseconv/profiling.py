@@ -100,7 +100,6 @@ def profile(
     delegate: str = "xnnpack",
     data: str | os.PathLike | Arrays | None = None,
     batch_size: int | None = None,
-    ops: bool = True,
     report: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Profile:
@@ -108,12 +107,11 @@ def profile(
 
     runs: of the whole; an op alone runs as often, but no longer than 0.3 s. threads: of the runtime. delegate:
     "xnnpack", LiteRT's default, or "none". data: its inputs, an .npz file or arrays by their names; without, random
-    ones with this batch_size (1) where first dimensions are not fixed. ops: whether each is timed, too. report: the
-    JSON of the file's conversion, which tells layers better than names of tensors do.
+    ones with this batch_size (1) where first dimensions are not fixed. report: the JSON of the file's conversion,
+    which tells layers better than names of tensors do.
 
     Raises InputError for a file that cannot be read, VerificationError for one that LiteRT does not run."""
-    if delegate not in DELEGATES or runs < 1 or threads < 1:
-        raise InputError(f"delegate is one of {', '.join(DELEGATES)}; runs and threads are at least 1")
+    check_timing(runs, threads, delegate, least=1)
     if data is not None and batch_size is not None:
         raise InputError("--batch-size is of random inputs: leave it out, or --data")
     feed = inputs_of(TFLiteFile(tflite), load_data(data), batch_size or 1)
@@ -123,14 +121,20 @@ def profile(
     if progress:
         progress("profile: the whole")
     found = Profile(os.fspath(tflite), delegate, threads, shapes, [timer.run() for _ in range(runs)])
-    if ops:
-        module = module_of_bytes(contents, os.fspath(tflite))
-        found.overhead = _overhead(threads)
-        found.ops = list(_op_times(module, list(feed.values()), found, report, progress))
+    module = module_of_bytes(contents, os.fspath(tflite))
+    found.overhead = _overhead(threads)
+    found.ops = list(_op_times(module, list(feed.values()), found, report, progress))
     return found
 
 
-def inputs_of(file: TFLiteFile, data: Arrays | None = None, batch_size: int = 1, seed: int = 0) -> Arrays:
+def check_timing(runs: int, threads: int, delegate: str, least: int) -> None:
+    """Raise InputError for what no file can be timed with. least: how many runs there must be."""
+    if delegate not in DELEGATES or runs < least or threads < 1:
+        choices = " or ".join(DELEGATES)
+        raise InputError(f"delegate is {choices}, runs at least {least} and threads at least 1")
+
+
+def inputs_of(file: TFLiteFile, data: Arrays | None = None, batch_size: int = 1) -> Arrays:
     """Return inputs of a file's first signature that it runs on: those of `data`, or random ones.
 
     Raises InputError for data that does not fit, VerificationError if it does not run on any."""
@@ -141,7 +145,7 @@ def inputs_of(file: TFLiteFile, data: Arrays | None = None, batch_size: int = 1,
     }  # fmt: skip
     if data is not None:
         return feeds_of(data, specs, name)[0]
-    draws = Draws(specs, file.index_bounds(name), np.random.default_rng(seed))
+    draws = Draws(specs, file.index_bounds(name), np.random.default_rng(0))
     failure: VerificationError | None = None
     for size in _SIZES:
         for limits in draws.ranges():

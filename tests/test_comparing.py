@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fuseconv
 from fuseconv.comparing import compare_files
+from fuseconv.errors import InputError
 from tests.test_cli import run
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -42,6 +44,12 @@ def test_the_command(files: tuple[Path, Path]) -> None:
     assert rows["DEQUANTIZE"][0] == "-" and len(rows["latency"]) == 5
     document = json.loads(run("compare", *files, "--runs", 2, "--json").stdout)
     assert len(document["latency"]) == 2 and document["files"] == [str(path) for path in files]
+
+
+@pytest.mark.parametrize("wrong", [{"runs": -1}, {"threads": 0}, {"delegate": "gpu"}])
+def test_what_files_cannot_be_timed_with(files: tuple[Path, Path], wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="delegate is xnnpack or none, runs at least 0 and threads at least 1"):
+        compare_files(*files, **wrong)
 
 
 def test_files_that_take_different_inputs(files: tuple[Path, Path], tmp_path: Path) -> None:

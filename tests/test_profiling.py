@@ -89,7 +89,7 @@ def test_what_cannot_be_profiled(file: Path, tmp_path: Path) -> None:
     assert "is no report" in fails(2, "profile", file, "--report", file)
     (tmp_path / "old.json").write_text('{"schema_version": 1, "ops": [], "nodes": []}')
     assert "is of version 1" in fails(2, "profile", file, "--report", tmp_path / "old.json")
-    with pytest.raises(InputError, match="runs and threads are at least 1"):
+    with pytest.raises(InputError, match="runs at least 1 and threads at least 1"):
         profile(file, runs=0)
 
 

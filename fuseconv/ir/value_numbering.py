@@ -14,9 +14,9 @@ from fuseconv.ir.product import Product
 SMALL_BYTES = 256
 
 
-def value_key(value: Value | None, small: int = SMALL_BYTES) -> Any:
-    """Return the key of an operand: constants of up to `small` bytes go by their contents, all else by identity."""
-    if value is None or isinstance(value, Product) or value.data is None or value.data.nbytes > small:
+def value_key(value: Value | None) -> Any:
+    """Return the key of an operand: constants of up to SMALL_BYTES go by their contents, all else by identity."""
+    if value is None or isinstance(value, Product) or value.data is None or value.data.nbytes > SMALL_BYTES:
         return id(value)
     data = tuple(value.data.flat) if value.data.dtype == object else value.data.tobytes()
     return value.dtype.name, value.data.shape, data, value.quantization
