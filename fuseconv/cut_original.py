@@ -88,7 +88,8 @@ def _spec(value: Any) -> Spec:
 
 
 def _saved_model(files: ModelFiles, signature: str, tags: Sequence[str], ends: _Ends) -> Function:
-    """The part in a session of TensorFlow 1, which restores the model and feeds any tensor. Handles are the model's."""
+    """Return the part in a session of TensorFlow 1, which restores the model and feeds any tensor. Handles are the
+    model's."""
     import tensorflow as tf
 
     files.check()
@@ -122,7 +123,7 @@ def _saved_model(files: ModelFiles, signature: str, tags: Sequence[str], ends: _
 
 
 def _traced_part(traced: Any, ends: _Ends) -> Function:
-    """The part of the traced model, which TensorFlow prunes."""
+    """Return the part of the traced model, which TensorFlow prunes."""
     import tensorflow as tf
 
     function = traced.function

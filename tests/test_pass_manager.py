@@ -181,7 +181,7 @@ def test_every_pass_has_a_name_and_a_line_of_its_own() -> None:
     described = {item.name: item for item in passes_of(CONVERT)}
     for name, item in described.items():
         assert name == name.lower() and " " not in name
-        assert item.summary and len(item.summary) <= 115, name
+        assert item.summary and len(item.summary) <= 115 and not item.summary.endswith(":"), name
     assert len({item.summary for item in described.values()}) == len(described)
 
 

@@ -47,7 +47,7 @@ def read_metadata(values: tuple[str, ...]) -> dict[str, str]:
 
 
 def _new_names(values: tuple[str, ...]) -> dict[str, str]:
-    """("x=y",) -> {"x": "y"}"""
+    """Read --rename: ("x=y",) -> {"x": "y"}."""
     names: dict[str, str] = {}
     for value in values:
         old, _, new = value.partition("=")

@@ -23,7 +23,7 @@ def expand_float16(module: Module) -> bool:
 
 
 def _expand(graph: Graph, made: dict[Value, Value]) -> bool:
-    """made: constants of floats for those of float16, of all graphs."""
+    """Replace what is expanded in a graph. made: constants of floats for those of float16, of all graphs."""
     gone = set()
     for op in graph.ops:
         value = op.operands[0] if op.kind in EXPANDS and op.result.dtype is types.FLOAT32 else None

@@ -30,7 +30,7 @@ class Pixels:
 
     @classmethod
     def of(cls, mean: float | Sequence[float] | None, scale: float | Sequence[float] | None) -> Pixels:
-        """Raises InputError for what is not finite, or a scale of zero."""
+        """Read what the options say. Raises InputError for what is not finite, or a scale of zero."""
         made = cls(*(None if each is None else tuple(map(float, np.ravel(each))) for each in (mean, scale)))
         if not np.isfinite([*(made.mean or ()), *(made.scale or ())]).all() or 0 in (made.scale or ()):
             raise InputError("--image-mean and --image-scale are finite numbers, and no scale is zero")

@@ -224,7 +224,7 @@ def _of_itself(use: _Use) -> float:
 
 
 def _of_factor(use: _Use) -> float:
-    """x * y: an error of x is as many times larger as y is; of x * x, twice. Where x is near zero, x * x is flat."""
+    """Bound by x * y: an error of x is as many times larger as y is; of x * x, twice, and flat where x is near zero."""
     first, second = use.op.operands[:2]
     if first is second and use.is_coarse:
         return math.sqrt(use.wanted) / 2
@@ -234,7 +234,7 @@ def _of_factor(use: _Use) -> float:
 
 
 def _of_difference(use: _Use) -> float:
-    """(x - y) ** 2: the largest difference is the root of the largest result. Where small ones matter, it is flat."""
+    """Bound by (x - y) ** 2: the largest difference is the root of the largest result; flat where small ones matter."""
     if use.is_coarse:
         return math.sqrt(use.wanted) / 2
     largest = abs(use.bounds.ranges[use.op.result])
@@ -242,7 +242,7 @@ def _of_difference(use: _Use) -> float:
 
 
 def _of_steep(use: _Use) -> float:
-    """LOG, RSQRT, SQRT and what is divided by: steep near zero, unless nothing but the sign is read."""
+    """Bound by LOG, RSQRT, SQRT and quotients: steep near zero, unless nothing but the sign is read."""
     if use.index != len(use.op.operands) - 1 or all(map(_is_with_zero, use.op.result.uses)):
         return math.inf
     least, bears = _distance_from_zero(use.range), math.inf
@@ -260,7 +260,7 @@ def _is_with_zero(reader: Op) -> bool:
 
 
 def _of_power(use: _Use) -> float:
-    """x ** p: steep at zero if p is below 1, and where x is largest otherwise."""
+    """Bound by x ** p: steep at zero if p is below 1, and where x is largest otherwise."""
     exponents = use.bounds.range(use.op.operands[1])
     if use.index or exponents is None or exponents.least != exponents.largest:
         return math.inf
@@ -278,7 +278,7 @@ _SLOPES: dict[str, Callable[[float], float]] = {
 
 
 def _of_sum(use: _Use) -> float:
-    """Products with weights: rounding errors add up as their squares do."""
+    """Bound by products with weights: rounding errors add up as their squares do."""
     layout = LAYOUTS[use.op.type]
     weights = use.op.operands[layout.weights]
     if use.index != layout.data or weights is None or weights.data is None or not weights.data.size:
@@ -291,12 +291,12 @@ def _of_sum(use: _Use) -> float:
 
 
 def _of_mean(use: _Use) -> float:
-    """MEAN: rounding errors of many numbers cancel out."""
+    """Bound by MEAN: rounding errors of many numbers cancel out."""
     return use.wanted * math.sqrt(_count(use.op))
 
 
 def _of_reduced(use: _Use) -> float:
-    """SUM: rounding errors add up as their squares do."""
+    """Bound by SUM: rounding errors add up as their squares do."""
     return use.wanted / math.sqrt(_count(use.op))
 
 

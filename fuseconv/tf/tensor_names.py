@@ -34,7 +34,7 @@ class Tensor(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in full, as TensorFlow writes it, "node:0"; that of an input is the signature's."""
+        """Return its name in full, as TensorFlow writes it, "node:0"; that of an input is the signature's."""
         return f"{self.value.op.name}:{self.value.index}" if self.value.op is not None else self.value.name
 
 

@@ -205,7 +205,7 @@ def _along_last(op: Op, form: Form) -> Arranged | None:
 
 @_rule("FULLY_CONNECTED")
 def _rows(op: Op, form: Form) -> Arranged | None:
-    """A product of each row, whatever dimensions the rows have."""
+    """Arrange a product of each row, whatever dimensions the rows have."""
     if not op.attrs.get("keep_num_dims") or op.operands[0].rank != op.result.rank:  # type: ignore[union-attr]
         return None
     found = _along_last(op, form)

@@ -57,7 +57,7 @@ def _handed(value: Value | None, graph: Graph, caller: Op) -> Value | None:
 
 
 def _equate(arguments: Sequence[Value], given: Sequence[Value | None], inputs: Sequence[Value]) -> None:
-    """arguments: of the module, whose equal sizes are equal symbols. given: for each what it comes from."""
+    """Name sizes of the module's arguments that are equal by equal symbols. given: for each what it comes from."""
     first: dict[Dim, Dim] = {}
     same: dict[str, Dim] = {}
     for argument, value in zip(arguments, given):

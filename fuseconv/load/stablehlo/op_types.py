@@ -60,8 +60,9 @@ def refuse_ill_typed(module: Module) -> None:
 
 
 def _refuse_inside(outer: Operation, known: set[tuple[Any, ...]]) -> None:
-    """known: what was found to be well. What has no regions is judged by its types and attributes, of which there are
-    few."""
+    """Refuse ops in the regions of an op. known: what was found to be well.
+
+    What has no regions is judged by its types and attributes, of which there are few."""
     rules = type_rules()
     for region in outer.regions:
         for op in region.ops:

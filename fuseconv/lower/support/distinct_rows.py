@@ -23,7 +23,7 @@ def has_distinct_rows(indices: Value) -> bool:
 
 
 def _has_distinct_rows(indices: Value, left: Iterator[int]) -> bool:
-    """left: counts the values that may yet be looked at, here and in the functions below."""
+    """Return as `has_distinct_rows`. left: counts the values that may yet be looked at, here and below."""
     if indices.data is not None:
         table = indices.data.reshape(-1, indices.data.shape[-1])
         return len(np.unique(table, axis=0)) == len(table)

@@ -67,7 +67,7 @@ def parse_example_v2(
 
 
 def _parsed(op: Op, batch: Shape, sparse: int, dense_shapes: list[Any]) -> Shapes:
-    """The sparse features, their indices first, the dense ones, and the ragged ones, whose shapes are not told."""
+    """Return the sparse features (indices first), the dense ones, and the ragged ones, whose shapes are not told."""
     counts = [dims.fresh("values") for _ in range(sparse)]
     shapes: list[Shape | None] = [(count, len(batch) + 1) for count in counts]
     shapes += [(count,) for count in counts]

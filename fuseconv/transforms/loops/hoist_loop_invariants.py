@@ -191,7 +191,7 @@ class _Hoister:
         return out[0]
 
     def counted_read(self, op: Op) -> tuple[int | None, Value | None]:
-        """(0, i) of a StridedSlice that begins at row i of 0, 1, 2, ...: so `tf.vectorized_map` reads x[i]."""
+        """Return (0, i) for a StridedSlice that begins at row i of 0, 1, 2, ...: so `tf.vectorized_map` reads x[i]."""
         begin = op.operands[1] if op.kind == "tf.StridedSlice" else None
         spec = SliceSpec.of(op)
         if begin not in self.rows or spec is None or spec.picked() != (0, UNKNOWN):

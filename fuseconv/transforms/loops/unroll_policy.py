@@ -93,7 +93,7 @@ class UnrollPolicy:
 
 
 def _steps_an_iteration(loop: LoopForm, steps: int, rnn: str, room: int) -> int:
-    """room: how many ops more the file may get."""
+    """Choose how many steps an iteration takes. room: how many ops more the file may get."""
     ops = loop.body.ops
     if not any(op.kind in PRODUCTS or op.kind in CONVOLUTIONS for op in ops):
         return 1

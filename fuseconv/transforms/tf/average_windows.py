@@ -45,7 +45,7 @@ class Windows(NamedTuple):
 
     @property
     def padding(self) -> str | None:
-        """The name of the padding; None if it has none."""
+        """Return the name of the padding; None if it has none."""
         if not any(map(any, self.pads)):
             return "VALID"
         for size, extent, stride, ends in zip(self.sizes, self.extents, self.strides, self.pads):

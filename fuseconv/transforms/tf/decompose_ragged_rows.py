@@ -27,7 +27,7 @@ _LENGTHS = {"element_dtype": types.INT32}
 
 @module_pass("decompose-ragged-rows", kinds=(_WRAP,))
 def decompose_ragged_rows(module: Module) -> None:
-    """Let loops read parts of a tensor and write rows of one:
+    """Let loops read parts of a tensor and write rows of one: ragged[i] -> x[splits[i]:splits[i + 1]].
 
     TensorListGetItem(TensorListFromTensor(RaggedTensorToVariant(splits, x)), i) -> x[splits[i]:splits[i + 1]]
     RaggedTensorFromVariant(TensorListStack(list of rows)) -> splits of the rows' lengths, TensorListConcatV2(list)

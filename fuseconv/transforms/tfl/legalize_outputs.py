@@ -153,7 +153,7 @@ def _has_fixed_ops(graph: Graph, functions: dict[str, Graph]) -> bool:
 
 
 def _has_fixed_results(op: Op, functions: dict[str, Graph]) -> bool:
-    """True of a branch whose sides make the same sizes, and of a loop that changes none."""
+    """Return True for a branch whose sides make the same sizes, and of a loop that changes none."""
     if op.type == "WHILE":
         return has_fixed_sizes(functions[op.attrs["body_subgraph_index"].name], functions)
     sides = [functions[op.attrs[name].name] for name in _SIDES]
@@ -181,7 +181,7 @@ def _show_growth(loop: Op, body: Graph) -> None:
 
 
 def _may_begin_empty(loop: Op, body: Graph, index: int) -> bool:
-    """True if the first dimension of what a loop carries may be 0 before the loop, and another behind a step."""
+    """Return True if the first dimension of what a loop carries may be 0 before the loop, and another behind a step."""
     operand, before, after = loop.operands[index], body.inputs[index], body.outputs[index]
     if operand is None or not (operand.shape and before.shape and after.shape):
         return False
@@ -190,7 +190,7 @@ def _may_begin_empty(loop: Op, body: Graph, index: int) -> bool:
 
 
 def _least_elements(shape: Shape) -> tuple[int, int]:
-    """The number of dimensions that are not known, and the product of those that are."""
+    """Return the number of dimensions that are not known, and the product of those that are."""
     known = [dim for dim in shape if isinstance(dim, int)]
     return len(shape) - len(known), math.prod(known)
 
