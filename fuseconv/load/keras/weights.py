@@ -65,7 +65,7 @@ def _array(dataset: Any, data: memoryview, weight: Weight, label: str) -> np.nda
         raise unknown(label, f"the file has no array for its {weight.name}")
     if tuple(dataset.shape) != shape:
         raise unknown(label, f"its {weight.name} has the shape {tuple(dataset.shape)}, where {shape} is expected")
-    is_bfloat16 = dataset.dtype.str == "|V2" and dataset.attrs.get("dtype") == "bfloat16"  # which HDF5 does not know
+    is_bfloat16 = dataset.dtype.str == "|V2" and _text(dataset.attrs.get("dtype")) == "bfloat16"  # HDF5 has none
     if dataset.dtype != wanted and not ((dataset.dtype.kind == "f" or is_bfloat16) and wanted.kind == "f"):
         raise unknown(label, f"its {weight.name} is of the type {dataset.dtype}, where {wanted} is expected")
     budget.require_room(dataset.size, dataset.dtype.itemsize, label)

@@ -52,6 +52,21 @@ def test_a_weight_of_another_float_type_is_converted(tmp_path: Path) -> None:
     assert data is not None and data.dtype == np.float32
 
 
+def test_two_bytes_are_a_bfloat16_where_the_file_says_so(tmp_path: Path) -> None:
+    halves = KERNEL.view(np.uint32) >> 16
+    path = save(tmp_path, data=halves.astype(np.uint16).view("V2"))
+    for said in ("float16", np.array(["bfloat16", "bfloat16"], "S"), 3):
+        with h5py.File(path, "r+") as file:
+            file["model_weights/dense/dense/kernel:0"].attrs["dtype"] = said
+        with pytest.raises(UnknownLayer, match=r"of the type \|V2"):
+            weights.read(path, model())
+    with h5py.File(path, "r+") as file:
+        file["model_weights/dense/dense/kernel:0"].attrs["dtype"] = "bfloat16"
+    part = model()
+    weights.read(path, part)
+    np.testing.assert_array_equal(part.all_weights()[0].value.data, KERNEL)
+
+
 def test_keras_3_numbers_weights_without_a_name(tmp_path: Path) -> None:
     for said in ("variable", "variable_12"):
         weights.read(save(tmp_path, weight=said), model(name=UNNAMED))

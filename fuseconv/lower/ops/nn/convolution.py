@@ -17,6 +17,7 @@ from fuseconv.lower.support.data_format import (
     channels_last,
     explicit_pads,
     is_channels_first,
+    pad,
     padded,
     padded_same,
     spatial_values,
