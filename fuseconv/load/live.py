@@ -179,7 +179,7 @@ def _keras_signature(model: Any, library: Any) -> dict[str, Traced]:
         return {SIGNATURE: trace_model(model, is_keras3)}
     except NoInputs:
         return {}  # its own `export` knows what it was called with
-    except ValueError as error:
+    except Exception as error:  # a layer of the user's may raise anything
         raise InputError(f"{model_name(model)} cannot be traced: {call_error(error)}") from error
 
 

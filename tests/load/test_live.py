@@ -272,6 +272,14 @@ def test_a_subclassed_model_is_exported() -> None:
     assert verify(model, data).passed
 
 
+def test_a_keras_model_that_tensorflow_cannot_trace_is_refused() -> None:
+    keras = pytest.importorskip("keras")
+    x = keras.Input((None, None, 2))
+    model = keras.Model(x, keras.layers.UpSampling2D(3, interpolation="bilinear")(x))
+    with pytest.raises(InputError, match=r"cannot be traced: UpSampling2D\.call\(\): Using a symbolic"):
+        fuseconv.convert(model)
+
+
 def test_what_has_an_export_writes_its_model() -> None:
     class Exporter:
         def export(self, folder: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fuseconv.load.traced_functions import NOT_DENSE, Traced
@@ -31,11 +31,10 @@ def trace_model(model: Any, is_keras3: bool, notes: Sequence[str] = ()) -> Trace
     specs, structure = _inputs(model, is_keras3)
     pack = keras.tree.pack_sequence_as if is_keras3 else tf.nest.pack_sequence_as
 
-    @tf.function(input_signature=list(specs.values()), autograph=False)
     def serve(*tensors: Any) -> Any:
         return model(pack(structure, list(tensors)), training=False)
 
-    function = serve.get_concrete_function()
+    function = _traced(serve, list(specs.values()), is_keras3)
     results = function.structured_outputs
     if any(not isinstance(tensor, tf.Tensor) for tensor in tf.nest.flatten(results)):
         raise ValueError(f"an output is {NOT_DENSE}")
@@ -45,6 +44,19 @@ def trace_model(model: Any, is_keras3: bool, notes: Sequence[str] = ()) -> Trace
     elif len(names) != len(function.outputs):
         names = [f"output_{index}" for index in range(len(function.outputs))]
     return Traced(function, list(specs), unique(names), model, tuple(notes))
+
+
+def _traced(serve: Callable[..., Any], specs: Sequence[Any], is_keras3: bool) -> Any:
+    """Return the concrete function of a plain one; AutoGraph, which takes its time, sees to layers of tf-keras that
+    branch on tensors in Python. Keras 3 keeps it from its layers."""
+    import tensorflow as tf
+
+    try:
+        return tf.function(serve, autograph=False).get_concrete_function(*specs)
+    except tf.errors.OperatorNotAllowedInGraphError:
+        if is_keras3:
+            raise
+        return tf.function(serve).get_concrete_function(*specs)
 
 
 def call_error(error: Exception) -> str:

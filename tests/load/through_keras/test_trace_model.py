@@ -22,6 +22,18 @@ def test_names_are_those_of_layers(library: Any) -> None:
     assert [tuple(tensor.shape) for tensor in traced.function.inputs[:2]] == [(None, 3), (None, 2)]
 
 
+def test_layers_may_branch_on_tensors_in_python() -> None:
+    class Halved(tf_keras.layers.Layer):
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            while tf.reduce_max(x) > 1:
+                x = x / 2
+            return x
+
+    x = tf_keras.Input((3,), name="x")
+    traced = trace_model(tf_keras.Model(x, Halved()(x)), is_keras3=False)
+    assert traced.function(tf.constant([[4.0, 3.0, 1.0]])).numpy().tolist() == [[1.0, 0.75, 0.25]]
+
+
 @pytest.mark.parametrize("library", [keras, tf_keras])
 def test_a_model_that_was_never_built_has_no_inputs(library: Any) -> None:
     with pytest.raises(NoInputs):
