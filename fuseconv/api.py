@@ -28,7 +28,7 @@ from fuseconv.input_shapes import read_shapes
 from fuseconv.ir.budget import limited, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
-from fuseconv.load import load
+from fuseconv.load import MODEL_SUFFIXES, load
 from fuseconv.load.live import Source, is_path, model_name, opened
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
@@ -277,6 +277,9 @@ def _quantize_file(
     options.check()
     if options.quantize is None:
         raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
+    if is_path(file) and (Path(file).is_dir() or Path(file).suffix.lower() in MODEL_SUFFIXES):
+        how = f"fuseconv convert {file} --quantize {options.quantize}"
+        raise InputError(f"{file} is a model, not a .tflite file: quantize it as you convert it: {how}")
     budget = options.budget(lambda: size_on_disk(Path(file)))
     report = Report(os.fspath(file), **_for_micro(options, out))
     target = None if out is None else resolve(out, file, "--output")

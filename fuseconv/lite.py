@@ -22,6 +22,7 @@ import numpy as np
 from fuseconv.api import convert
 from fuseconv.errors import InputError, UnsupportedError, suggestion
 from fuseconv.inspecting import describe
+from fuseconv.quantize.io_types import FLOAT
 from fuseconv.report.records import Report
 
 __all__ = ["OpsSet", "Optimize", "RepresentativeDataset", "TFLiteConverter", "TargetSpec"]
@@ -208,12 +209,12 @@ class TFLiteConverter(_Settings, metaclass=_Elsewhere):
             "allow_custom_ops": bool(self.allow_custom_ops), "select_tf_ops": OpsSet.SELECT_TF_OPS in ops,
         }  # fmt: skip
         quantize = self._quantization(ops, types)
-        conversion = convert(self._fuseconv_model, **options, **self._quantizing(quantize, options))
+        allows_floats = bool({OpsSet.TFLITE_BUILTINS, OpsSet.SELECT_TF_OPS} & ops) and types != {"int8"}
+        conversion = convert(self._fuseconv_model, **options, **self._quantizing(quantize, options, allows_floats))
         if quantize == "dynamic" and _was_trained_for_integers(conversion.report):
             quantize = "int8"
-            conversion = convert(self._fuseconv_model, **options, **self._quantizing(quantize, options))
+            conversion = convert(self._fuseconv_model, **options, **self._quantizing(quantize, options, allows_floats))
         super().__setattr__("_fuseconv_report", conversion.report)
-        allows_floats = {OpsSet.TFLITE_BUILTINS, OpsSet.SELECT_TF_OPS} & ops and types != {"int8"}
         if quantize in ("int8", "int16x8") and not allows_floats:
             _refuse_floats(conversion.report)
         assert conversion.data is not None
@@ -253,17 +254,25 @@ class TFLiteConverter(_Settings, metaclass=_Elsewhere):
             return "int16x8"
         return "int8" if has_samples or integers else "dynamic"
 
-    def _quantizing(self, quantize: str | None, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options of quantization: samples by names, and the types of inputs and outputs."""
+    def _quantizing(self, quantize: str | None, options: dict[str, Any], allows_floats: bool) -> dict[str, Any]:
+        """Return the options of quantization: samples by names, and the types of inputs and outputs. Where no op may be
+        of floats, ends that are have names each: by default they would let recurrent layers sum up floats."""
         kinds = [_io_type(self.inference_input_type), _io_type(self.inference_output_type)]
         if quantize not in ("int8", "int16x8"):
-            if kinds != ["float", "float"]:
+            if kinds != [FLOAT, FLOAT]:
                 raise InputError("inference_input_type and inference_output_type are for models in integers only")
             return {"quantize": quantize}
         ends = _Ends(lambda: convert(self._fuseconv_model, **options).data or b"")
-        io_types = kinds[0]
-        if kinds[0] != kinds[1]:
-            io_types = ",".join([kinds[0], *(f"{name}={kinds[1]}" for name in ends.names("outputs"))])
+        default = kinds[0]
+        if not allows_floats and FLOAT in kinds:
+            default = "int16" if quantize == "int16x8" else "int8"
+        named = [
+            f"{name}={kind}"
+            for kind, where in zip(kinds, ("inputs", "outputs"))
+            if kind != default
+            for name in ends.names(where)
+        ]
+        io_types = ",".join([default, *named])
         samples = self.representative_dataset
         given = None if samples is None else ends.samples(getattr(samples, "input_gen", samples))
         return {"quantize": quantize, "io_types": io_types, "calibration_data": given}
@@ -305,7 +314,8 @@ class _Ends:
                     raise InputError(f"a sample has {len(sample)} arrays: give a dict of {', '.join(names)}")
                 yield dict(zip(names, map(np.asarray, sample)))
             else:
-                raise InputError(f"a sample is a list of arrays, or a dict by names of inputs, not {type(sample)}")
+                found = type(sample).__name__
+                raise InputError(f"a sample is a list of arrays, or a dict by names, not {found}: yield [array]")
 
     def _of_signature(self, key: str, sample: Mapping[str, Any]) -> dict[str, np.ndarray]:
         first = key in (None, self.file["signatures"][0]["key"])
@@ -349,6 +359,12 @@ def _refuse_floats(report: Report) -> None:
     left = [item for item in report.quantized if not item.name and item.type == "float32"]
     if left:
         ops = [(item.op, list(item.sources), item.why) for item in left]
-        error = UnsupportedError(f"{len(left)} ops stay float, and target_spec asks for integers only", ops)
+        why = {item.op: item.why for item in reversed(left)}
+        named = ", ".join(f"{op} ({why[op]})" for op in sorted(why))
+        count = "1 op stays" if len(left) == 1 else f"{len(left)} ops stay"
+        error = UnsupportedError(
+            f"{count} float where target_spec asks for integers only: {named}; add OpsSet.TFLITE_BUILTINS to "
+            "supported_ops if floats may be there", ops,
+        )  # fmt: skip
         error.report = report
         raise error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fuseconv.errors import InputError
 from fuseconv.facts import TFL_ONLY
@@ -22,11 +22,14 @@ def parse_io_types(text: str) -> tuple[str, dict[str, str]]:
     """Parse the type of all inputs and outputs, and those of some by name: "int8,x=float" -> ("int8", {"x": "float"}).
 
     Raises InputError for what is no type."""
-    default, named = FLOAT, {}
+    default = FLOAT
+    named: dict[str, str] = {}
     for number, part in enumerate(text.split(",")):
         name, equals, kind = part.rpartition("=")
         if kind not in TYPES or bool(equals) != bool(name) or (not equals and number):
             raise InputError(f"--io-types {text}: write one of {', '.join(TYPES)}, then NAME=TYPE for others")
+        if named.get(name, kind) != kind:
+            raise InputError(f"--io-types {text}: {name} is {named[name]} or {kind}; name it once")
         if equals:
             named[name] = kind
         else:
@@ -38,12 +41,9 @@ def parse_io_types(text: str) -> tuple[str, dict[str, str]]:
 def set_io_types(module: Module, io_types: str) -> bool:
     """Let inputs and outputs be integers: f(QUANTIZE(x)) -> f(x), and DEQUANTIZE(y) -> y.
 
-    Raises InputError for a name that is no input or output, and for one that ops of floats read or make."""
+    Raises InputError for a name that is no input or output of floats, and for one that ops of floats read or make."""
     default, named = parse_io_types(io_types)
-    known = {name for signature in module.signatures for name in (*signature.inputs, *signature.outputs)}
-    unknown = [name for name in named if name not in known]
-    if unknown:
-        raise InputError(f"--io-types: no input or output is called {', '.join(unknown)}; there are {', '.join(known)}")
+    _check_names(module, named)
     changed = False
     for signature in module.signatures:
         for name, value in zip(signature.inputs, signature.graph.inputs):
@@ -58,6 +58,21 @@ def set_io_types(module: Module, io_types: str) -> bool:
                 changed = True
         erase_ops(signature.graph, {op for op in _conversions(signature.graph) if not op.result.uses})
     return changed
+
+
+def _check_names(module: Module, named: Mapping[str, str]) -> None:
+    known: dict[str, set[DType]] = {}
+    for signature in module.signatures:
+        ends = [*zip(signature.inputs, signature.graph.inputs), *zip(signature.outputs, signature.graph.outputs)]
+        for name, value in ends:
+            known.setdefault(name, set()).add(value.dtype)
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise InputError(f"--io-types: no input or output is called {', '.join(unknown)}; there are {', '.join(known)}")
+    for name, kind in named.items():
+        if kind != FLOAT and types.FLOAT32 not in known[name]:
+            (held, *_) = sorted(dtype.name for dtype in known[name])
+            raise InputError(f"--io-types: {name} holds {held} in the model, and stays so: leave {name}={kind} out")
 
 
 def _conversions(graph: Graph) -> Iterator[Op]:

@@ -196,13 +196,18 @@ def _of_script(path: Path) -> Iterator[Sample]:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
+    function = made = None
     try:
         spec.loader.exec_module(module)
-        if callable(getattr(module, "samples", None)):
-            yield from module.samples()
+        function = getattr(module, "samples", None)
+        made = function() if callable(function) else None
+        if isinstance(made, Iterable):
+            yield from made
             return
     except (KeyboardInterrupt, GeneratorExit):  # the user ends it, or the reader of the samples
         raise
     except BaseException as error:
         raise InputError(f"the calibration data {path} cannot be run: {raised(error)}") from error
-    raise InputError(f"the calibration data {path} has no function samples()")
+    if not callable(function):
+        raise InputError(f"the calibration data {path} has no function samples()")
+    raise InputError(f"samples() of the calibration data {path} returns {type(made).__name__}: yield dicts of arrays")

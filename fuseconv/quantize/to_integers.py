@@ -102,7 +102,7 @@ def to_integers(
     """Compute in integers what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))).
 
     Conversions stand only where ops of floats, inputs and outputs are met. What loops sum up over steps is float in
-    files of int8, or of 16 bits if their inputs and outputs are to be integers. For a CPU, products around float sums
+    files of int8, or of 16 bits if an input or output is to be of integers. For a CPU, products around float sums
     take floats: FULLY_CONNECTED(x, int8 w)."""
     # They take longer to import than many a model to convert.
     from fuseconv.quantize.recipe import choose_recipes
@@ -110,7 +110,8 @@ def to_integers(
 
     selection.check(module)
     kernels = KERNELS[quantize]
-    float_sums = parse_io_types(io_types)[0] == FLOAT
+    default, named = parse_io_types(io_types)
+    float_sums = {default, *named.values()} == {FLOAT}
     # TFLite Micro, which files with a plan are for, has no kernels of floats beside int8, and so have others few.
     hybrid = float_sums and not report.plans_arena and (target is None or target.on_cpu)
     for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection, float_sums, hybrid).items():

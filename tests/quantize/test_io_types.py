@@ -66,6 +66,15 @@ def test_what_cannot_be_integers() -> None:
         set_io_types(module, "int8")
     with pytest.raises(InputError, match="no input or output is called y"):
         set_io_types(module, "int8,y=float")
+    module, _ = module_of(_QUANTIZED.replace("main {", "main {\n input %tokens: int32[4]"))
+    with pytest.raises(InputError, match="i0 holds int32 in the model, and stays so: leave i0=int8 out"):
+        set_io_types(module, "float,i0=int8")
+
+
+def test_one_type_for_each_name() -> None:
+    assert parse_io_types("x=int8,x=int8") == ("float", {"x": "int8"})
+    with pytest.raises(InputError, match="x is int8 or float; name it once"):
+        parse_io_types("int8,x=int8,x=float")
 
 
 def test_no_kernel_makes_uint8_of_int16() -> None:

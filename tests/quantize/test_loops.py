@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fuseconv.fuse.registry import Registry
 from fuseconv.quantize.affine import Range
@@ -139,7 +140,8 @@ def test_gates_end_at_products_and_at_what_others_read() -> None:
     assert not gates(graph, set(), integer, INT8.moves)
 
 
-def test_sums_over_steps_have_16_bits_between_integers() -> None:
+@pytest.mark.parametrize("io_types", ["int8", "x=int8", "int8,x=float,y=float"])
+def test_sums_over_steps_have_16_bits_between_integers(io_types: str) -> None:
     wide = f"int16[n]<{_step(2 / 32767)}>"
     context = check_pass("to-integers", _SUM_OVER_STEPS, f"""
     main {{
@@ -161,7 +163,7 @@ def test_sums_over_steps_have_16_bits_between_integers() -> None:
       %l: {wide} = tfl.ADD(%k, int16[]<{_step(1 / 32767)}> 16384) {{'pot_scale_int16': False}}
       return %j, %l
     }}
-    """, quantize="int8", calibration=measured(**_RANGES), io_types="int8")
+    """, quantize="int8", calibration=measured(**_RANGES), io_types=io_types)
     assert {item.op: item.type for item in context.report.quantized} == {
         "LOGISTIC": "int8", "MUL": "int16", "ADD": "int16", "WHILE": "int8"
     }  # fmt: skip

@@ -132,6 +132,7 @@ def test_what_is_no_path_is_taken_as_it_is() -> None:
     ("data.csv", "1,2", "is not an .npz file"),
     ("data.npz", "damaged", "is not an .npz file: numpy.savez"),
     ("data.py", "x = 1", "has no function samples"),
+    ("data.py", "def samples(): pass", "returns NoneType: yield dicts of arrays"),
     ("data.py", "import nothing_of_this_name", "cannot be run: ModuleNotFoundError"),
     ("data.py", "None.shape\ndef samples(): yield {}", "cannot be run: AttributeError"),
     ("data.py", "raise SystemExit(3)", "cannot be run: SystemExit: 3"),
