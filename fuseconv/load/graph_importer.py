@@ -30,6 +30,14 @@ _PLACEMENT = {
     "StatefulPartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
     "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
 }
+# Attributes of bytes, such as serialized messages. Any other string is text, and read as such.
+_BINARY = frozenset({
+    "backend_config", "config", "config_proto", "delimiter", "descriptor_source", "dim_args_spec",
+    "dimension_numbers", "element_spec", "embedding_config", "fill", "hbm_buffers_config", "key", "message",
+    "metadata", "mlir_module", "module", "optimization_configs", "placeholder", "precision_config",
+    "serialized_options", "sharding", "shared_name", "string_val", "token", "topology", "tpu_compile_options_proto",
+    "tpu_embedding_config", "tpu_topology",
+})  # fmt: skip
 _ANNOTATION = "_implements"
 _DAMAGED = graph_validation.DAMAGED
 # What an op that nobody knows may say about its results, in the order of trust.
@@ -343,6 +351,8 @@ class _Builder:
             decoded = attrs.attr(held[key], attr_type)
             if attr_type and not attrs.is_a(decoded, attr_type):
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
+            if type(decoded) is bytes and key not in _BINARY:
+                raise InputError(f"The attribute '{key}' of the node '{node.name}' is no text of UTF-8: {_DAMAGED}")
             if key in op_def.allowed or key in op_def.least:
                 graph_validation.attribute(decoded, key, node, op_def)
             if key not in defaults or not _same(decoded, defaults[key]):

@@ -163,6 +163,14 @@ def axis_in(axis: int, rank: int) -> int:
     return axis % rank
 
 
+def axis_held_by(axis: Value, rank: int) -> int:
+    """Return the axis that an operand holds, counted from the front. Raises Contradiction if it holds no one number, or
+    one out of range, and UnknownShape if it is no constant."""
+    held = ints(axis)
+    agree(len(held) == 1, f"it takes one axis, and is given {len(held)}")
+    return axis_in(held[0], rank)
+
+
 def nonnegative(dim: Dim) -> bool:
     """Return True if an expression over sizes (which are never negative) cannot be negative."""
     if isinstance(dim, int):

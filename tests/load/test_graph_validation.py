@@ -56,6 +56,10 @@ def text_not_allowed(graph: Frozen) -> None:
                padding={"s": b"MOST"}, **T)  # fmt: skip
 
 
+def bytes_for_a_text(graph: Frozen) -> None:
+    graph.node("y", "Einsum", "x", equation={"s": b"\xff->\xff"}, N={"i": 1}, **T)
+
+
 def index_of_another_type(graph: Frozen) -> None:
     graph.node("y", "Sum", "x", graph.constant("axes", np.float32(0)), Tidx={"type": INT32}, **T)
 
@@ -86,6 +90,7 @@ def two_nodes_of_a_name(graph: Frozen) -> None:
         (list_too_short, "'ksize' of the node 'y' has less than 4 items"),
         (type_not_allowed, r"'T' of the node 'y' \(Neg\) is string, which is none of"),
         (text_not_allowed, r"'padding' of the node 'y' \(MaxPool\) is MOST, which is none of SAME, VALID"),
+        (bytes_for_a_text, "'equation' of the node 'y' is no text of UTF-8"),
         (index_of_another_type, r"'y' \(Sum\) takes int32 as operand 1, and gets float32"),
         (switch_without_condition, r"'y' \(Switch\) has 1 operands where it takes 2"),
         (constant_of_two_types, "constant 'c' is of another type than its value"),
@@ -97,6 +102,14 @@ def test_nodes(damage: Callable[[Frozen], None], sentence: str, tmp_path: Path) 
     damage(graph)
     with pytest.raises(InputError, match=f"{sentence}.*the model file is damaged"):
         load(graph.write(tmp_path), outputs=["y"])
+
+
+def test_a_merge_of_a_node_that_is_gone(tmp_path: Path) -> None:
+    graph = Frozen(1)
+    graph.node("m", "Merge", "x", "gone", N={"i": 2}, **T)
+    graph.node("y", "Neg", "m", **T)
+    with pytest.raises(InputError, match="reads the node 'gone', which it does not contain"):
+        load(graph.write(tmp_path))
 
 
 @pytest.mark.parametrize("dtype", [RESOURCE, VARIANT, QINT8])

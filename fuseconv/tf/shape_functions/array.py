@@ -13,6 +13,7 @@ from fuseconv.tf.operands import (
     Contradiction,
     UnknownShape,
     agree,
+    axis_held_by,
     axis_in,
     content_of,
     elements,
@@ -99,7 +100,7 @@ def squeeze(op: Op, x: Value, *, squeeze_dims: Sequence[int] = ()) -> Shapes:
 @infers("ExpandDims")
 def expand_dims(op: Op, x: Value, axis: Value) -> Shapes:
     source = shape_of(x)
-    index = axis_in(ints(axis)[0], len(source) + 1)
+    index = axis_held_by(axis, len(source) + 1)
     return (*source[:index], 1, *source[index:])
 
 
@@ -133,7 +134,7 @@ def _concat(axis: Value, operands: Sequence[Value]) -> Shape:
     rank = len(known[0])
     if content_of(axis) is None:
         return tuple(dims.fresh("concat") for _ in range(rank))
-    along = axis_in(ints(axis)[0], rank)
+    along = axis_held_by(axis, rank)
     merged = same_shape([(*s[:along], 0, *s[along + 1 :]) for s in known])
     assert merged is not None
     total: Dim = dims.fresh("concat") if len(known) < len(operands) else _sum(s[along] for s in known)
@@ -167,7 +168,7 @@ def split(op: Op, axis: Value, x: Value) -> Shapes:
     source, num_split = shape_of(x), len(op.results)
     if content_of(axis) is None:
         return [tuple(dims.fresh("split") for _ in source)] * num_split
-    along = axis_in(ints(axis)[0], len(source))
+    along = axis_held_by(axis, len(source))
     size = source[along]
     agree(isinstance(size, Sym) or size % num_split == 0, f"it makes {num_split} equal parts of {size} elements")
     part = dims.floordiv(size, num_split)
@@ -178,7 +179,7 @@ def split(op: Op, axis: Value, x: Value) -> Shapes:
 def split_v(op: Op, x: Value, size_splits: Value, axis: Value) -> Shapes:
     with_rank(size_splits, 1)
     source = shape_of(x)
-    along = axis_in(ints(axis)[0], len(source))
+    along = axis_held_by(axis, len(source))
     try:
         parts = sizes(size_splits, "split")
     except UnknownShape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import DType
-from fuseconv.tf.operands import agree, axis_in, broadcast, ints, same, same_shape, shape_of
+from fuseconv.tf.operands import agree, axis_held_by, axis_in, broadcast, ints, same, same_shape, shape_of, with_rank
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 UNARY = (
@@ -21,16 +21,18 @@ LIKE_FIRST = (
     "Bucketize", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D",
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "InvertPermutation",
     "LRN", "LogSoftmax", "MatrixBandPart", "OnesLike", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
-    "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll", "StatelessShuffle",
-    "Softmax", "EluGrad", "InvGrad", "LeakyReluGrad", "QuantizeAndDequantize",
-    "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad",
-    "SqrtGrad", "TanhGrad", "XlaSharding",
+    "QuantizeAndDequantizeV4", "RandomShuffle", "StatelessShuffle", "Softmax", "QuantizeAndDequantize", "XlaSharding",
     "ZerosLike", "BatchMatrixBandPart", "BatchNormWithGlobalNormalization", "DataFormatDimMap",
-    "DataFormatVecPermute",
 )  # fmt: skip
 
+# Of two operands of one shape, which are not broadcast.
+ALIKE = (
+    "ApproximateEqual", "EluGrad", "InvGrad", "LeakyReluGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad",
+    "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad", "SqrtGrad", "TanhGrad",
+)
+
 BINARY = (
-    "Add", "AddV2", "ApproximateEqual", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "DivNoNan",
+    "Add", "AddV2", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "DivNoNan",
     "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Igamma", "Igammac", "LeftShift", "Less", "LessEqual",
     "LogicalAnd", "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "NextAfter", "NotEqual", "Polygamma",
     "Pow", "RealDiv", "RightShift", "SquaredDifference", "Sub", "TruncateDiv", "TruncateMod", "Xdivy", "Xlog1py",
@@ -66,11 +68,60 @@ def like_first(op: Op, x: Value, *others: Value) -> Shapes:
     return x.shape
 
 
+@infers(*ALIKE)
+def alike(op: Op, x: Value, y: Value) -> Shapes:
+    return same_shape([x.shape, y.shape])
+
+
+@infers("Reverse")
+def reverse_marked(op: Op, x: Value, dims: Value) -> Shapes:
+    if x.shape is not None:
+        same(with_rank(dims, 1)[0], len(x.shape))
+    return x.shape
+
+
+@infers("ReverseV2")
+def reverse(op: Op, x: Value, axis: Value) -> Shapes:
+    if x.shape is not None and axis.is_const:
+        axes = [axis_in(each, len(x.shape)) for each in ints(axis)]
+        agree(len({*axes}) == len(axes), f"it reverses a dimension twice, by the axes {axes}")
+    return x.shape
+
+
+@infers("ReverseSequence")
+def reverse_sequence(op: Op, x: Value, seq_lengths: Value, *, seq_dim: int, batch_dim: int = 0) -> Shapes:
+    if x.shape is not None:
+        sequence, batch = axis_in(seq_dim, len(x.shape)), axis_in(batch_dim, len(x.shape))
+        agree(sequence != batch, f"its dimension {batch} is to be both its batch and its sequence")
+        same(with_rank(seq_lengths, 1)[0], x.shape[batch])
+    return x.shape
+
+
+@infers("Roll")
+def roll(op: Op, x: Value, shift: Value, axis: Value) -> Shapes:
+    same_shape([shift.shape, axis.shape])
+    if x.shape is not None and axis.is_const:
+        for each in ints(axis):
+            axis_in(each, len(x.shape))
+    return x.shape
+
+
+@infers("DataFormatVecPermute")
+def data_format_vec_permute(op: Op, x: Value, *, src_format: str = "NHWC", dst_format: str = "NCHW") -> Shapes:
+    agree(sorted(src_format) == sorted(dst_format), f"'{src_format}' and '{dst_format}' do not have the same letters")
+    if x.shape is not None:
+        agree(len(x.shape) in (1, 2), f"it has an operand of {len(x.shape)} dimensions")
+        fits = not isinstance(x.shape[0], int) or x.shape[0] in (len(src_format), len(src_format) - 2)
+        agree(fits, f"it has {x.shape[0]} sizes for the format '{src_format}'")
+        agree(len(x.shape) == 1 or same(x.shape[1], 2) == 2, "it has rows that are no pairs")
+    return x.shape
+
+
 @infers("Cumprod", "Cumsum", "CumulativeLogsumexp")
 def cumulative(op: Op, x: Value, axis: Value) -> Shapes:
     agree(axis.rank in (None, 0), "its axis is no scalar")
     if axis.is_const and x.shape is not None:
-        axis_in(ints(axis)[0], len(x.shape))
+        axis_held_by(axis, len(x.shape))
     return x.shape
 
 

@@ -38,7 +38,8 @@ def batch_matmul(op: Op, x: Value, y: Value, *, adj_x: bool = False, adj_y: bool
     rows = left[-1] if adj_x else left[-2]
     columns = right[-2] if adj_y else right[-1]
     same(left[-2] if adj_x else left[-1], right[-1] if adj_y else right[-2])
-    return (*broadcast(left[:-2], right[:-2]), rows, columns)
+    outer = same_shape([left[:-2], right[:-2]]) if op.type == "BatchMatMul" else broadcast(left[:-2], right[:-2])
+    return (*(outer or ()), rows, columns)
 
 
 @infers("Einsum")
@@ -46,8 +47,8 @@ def einsum(op: Op, *operands: Value, equation: str) -> Shapes:
     text = equation.replace(" ", "")
     inputs, arrow, output = text.partition("->")
     terms = inputs.split(",")
-    if not arrow or len(terms) != len(operands):
-        raise UnknownShape
+    agree(bool(arrow), f"its equation '{equation}' has no ->")
+    agree(len(terms) == len(operands), f"its equation '{equation}' has {len(terms)} terms for {len(operands)} operands")
     labels: dict[str, Dim] = {}
     ellipsis: Shape = ()
     for term, operand in zip(terms, operands):
@@ -177,6 +178,7 @@ def self_adjoint_eig(op: Op, x: Value, *, compute_v: bool = True) -> Shapes:
 
 @infers("Lu")
 def lu(op: Op, x: Value) -> Shapes:
+    _order(shape_of(x))
     return [x.shape, shape_of(x)[:-1]]
 
 

@@ -9,6 +9,7 @@ from fuseconv.tf.operands import (
     UnknownShape,
     agree,
     agree_on_indices,
+    axis_held_by,
     axis_in,
     dims_behind,
     ints,
@@ -41,7 +42,7 @@ def reduce(op: Op, x: Value, axes: Value, *, keep_dims: bool = False) -> Shapes:
 def arg_max(op: Op, x: Value, dimension: Value) -> Shapes:
     shape = shape_of(x)
     try:
-        axis = axis_in(ints(dimension)[0], len(shape))
+        axis = axis_held_by(dimension, len(shape))
     except UnknownShape:
         return tuple(dims.fresh() for _ in shape[1:])
     agree(shape[axis] != 0, f"its dimension {axis} has no elements to choose from")
@@ -110,7 +111,7 @@ def unique_v2(op: Op, x: Value, axis: Value) -> Shapes:
         if len(shape) != 1:
             raise UnknownShape
     else:
-        along = axis_in(ints(axis)[0], len(shape))
+        along = axis_held_by(axis, len(shape))
     return [(*shape[:along], dims.fresh("unique"), *shape[along + 1 :]), (shape[along],)]
 
 

@@ -11,7 +11,7 @@ from fuseconv.tf.operands import (
     UnknownShape,
     agree,
     agree_on_indices,
-    axis_in,
+    axis_held_by,
     content_of,
     dims_behind,
     extents,
@@ -153,7 +153,7 @@ def gather_v2(op: Op, params: Value, indices: Value, axis: Value, *, batch_dims:
     source, taken = shape_of(params), shape_of(indices)
     batch = batch_dims + len(taken) if batch_dims < 0 else batch_dims
     try:
-        along = axis_in(ints(axis)[0], len(source))
+        along = axis_held_by(axis, len(source))
     except UnknownShape:
         return tuple(dims.fresh("gather") for _ in range(len(source) + len(taken) - 1 - batch))
     if not 0 <= batch <= min(along, len(taken)):
@@ -203,6 +203,7 @@ def tensor_scatter(op: Op, x: Value, indices: Value, updates: Value) -> Shapes:
 def inplace(op: Op, x: Value, i: Value, v: Value) -> Shapes:
     rows = with_rank(i, 1)
     if x.shape is not None:
+        agree(bool(x.shape), "it has a scalar, which has no rows")
         same_shape([v.shape, (*rows, *x.shape[1:])])
     return x.shape
 

@@ -335,6 +335,8 @@ def _has_room(size: int) -> bool:
 
 def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
     """Return the results of an op whose operands are constants, or among those that are made."""
+    if shape_functions.contradiction(op):  # which numpy may compute; lowering tells, unless the op is never run
+        return None
     operands: list[np.ndarray] = [made[v] if v.data is None else v.data for v in op.operands]  # type: ignore[index,union-attr]
     try:
         work = numpy_cost(op, operands, _size(op))

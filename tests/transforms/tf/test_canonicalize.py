@@ -460,3 +460,15 @@ def test_loops_in_loops_whose_sizes_change_are_walked_a_few_times() -> None:
     canonicalize(module, report)
     (changing, width) = module.signatures[0].graph.outputs[0].shape or ()
     assert isinstance(changing, dims.Sym) and width == 3
+
+
+def test_what_tensorflow_refuses_is_not_folded() -> None:
+    # numpy adds these; TensorFlow takes a vector for a bias, and says so as it loads the model.
+    check_pass("canonicalize", """
+    main {
+      input %x: float32[2]
+      %y: float32[2,2] = tf.BiasAdd(float32[2,2] [[1.0, 2.0], [3.0, 4.0]], float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
+      %z: float32[2,2] = tf.Add(%x, %y)
+      return %z
+    }
+    """)  # fmt: skip
