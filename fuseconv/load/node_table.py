@@ -23,7 +23,8 @@ class _Reader(dict[str, _Read]):
     def __missing__(self, name: str) -> _Read:
         node = self.by_name.get(name)
         if node is None:
-            raise InputError(f"The model reads the node '{name}', which it does not contain: {graph_validation.DAMAGED}")
+            what = f"The model reads the node '{name}', which it does not contain"
+            raise InputError(f"{what}: {graph_validation.DAMAGED}")
         # A slice is a list at once; what iterates over a repeated field ends with an exception.
         data, control = node.input[:], []
         if "^" in "".join(data):
