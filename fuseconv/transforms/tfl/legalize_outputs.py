@@ -201,7 +201,8 @@ def _unknowns(value: Value) -> set[str]:
 
 def _copy(graph: Graph, value: Value) -> Value:
     """Build a copy that the runtime makes on every invoke."""
-    sources = value.op.sources if value.op is not None else (value.name,)
+    # One node: that it stands for all of them tells the op that is copied, which may have thousands of copies.
+    sources = value.op.sources[:1] if value.op is not None else (value.name,)
     tfl = Builder(graph.ops, value.name, sources)
     # No slice takes these, in TF 2.21's interpreter at least.
     if not value.rank or value.dtype not in _SLICED:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 def test_outputs_are_copied_where_they_are_something_else_too() -> None:
@@ -24,6 +26,19 @@ def test_outputs_are_copied_where_they_are_something_else_too() -> None:
       return %y, %y2, %x2, %constant2
     }
     """)
+
+
+def test_a_copy_names_one_of_the_nodes() -> None:
+    """Of n merged nodes whose results are n outputs, each copy would else name all n."""
+    module, _ = module_of("""main {
+        input %0 "x": float32[2]
+        %1 "y": float32[2] = tfl.EXP(%0) {}
+        return %1, %1
+        }""")
+    graph = module.signatures[0].graph
+    graph.ops[0].sources = ("y", "z")
+    legalize_outputs(module)
+    assert [op.sources for op in graph.ops] == [("y", "z"), ("y",)]
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128", "float64", "float16", "uint16", "uint64"])
