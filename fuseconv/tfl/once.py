@@ -31,5 +31,6 @@ def is_computed_once(value: Value) -> bool:
 
 def computed_on_every_invoke(tfl: Builder, value: Value) -> Value:
     """Build a copy that is computed on every invoke: x + 0, where the runtime fills in the 0."""
-    (zero,) = tfl.typed_op("FILL", [tfl.ints([1]), tfl.const(0, value.dtype)], [(value.dtype, (1,))], {})
+    shape = (1,) if value.rank else ()
+    (zero,) = tfl.typed_op("FILL", [tfl.ints(shape), tfl.const(0, value.dtype)], [(value.dtype, shape)], {})
     return tfl.typed_op("ADD", [value, zero], [(value.dtype, value.shape)], {})[0]

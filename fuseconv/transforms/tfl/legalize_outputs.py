@@ -13,6 +13,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK, TYPES
+from fuseconv.tfl.once import computed_on_every_invoke, is_computed_once
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import CONTROL_FLOW
 
@@ -28,7 +29,8 @@ _SLICED = frozenset(TYPES["SLICE"]) - {types.FLOAT16, types.BFLOAT16}
 
 @module_pass("legalize-outputs", requires=(TFL_ONLY,))
 def legalize_outputs(module: Module) -> None:
-    """Copy outputs that are inputs, constants or another output: return x, x -> return x, SLICE(x)."""
+    """Copy outputs that are inputs, constants or another output, and sizes that a branch returns: return x, x -> return
+    x, SLICE(x)."""
     loops = [op for graph in module.graphs() for op in graph.ops if op.kind == "tfl.WHILE"]
     for op in loops:
         body = module.functions[op.attrs["body_subgraph_index"].name]
@@ -41,7 +43,11 @@ def legalize_outputs(module: Module) -> None:
     for op in (op for graph in module.graphs() for op in graph.ops if op.type in CONTROL_FLOW):
         for name, indices in _handing_on(op, module.functions):
             kept[name] = kept.get(name, indices) & indices
+    conditionals = [op for graph in module.graphs() for op in graph.ops if op.type == "IF"]
+    branches = {op.attrs[side].name for op in conditionals for side in _SIDES}
     for graph in module.functions.values():
+        if graph.name in branches:
+            _compute_on_every_invoke(graph)
         separate_outputs(graph, kept.get(graph.name, ()), keep_constants=True)
 
 
@@ -65,6 +71,20 @@ def separate_outputs(graph: Graph, keep: Container[int] = (), keep_constants: bo
         if value in seen or value.is_const or value.variable:
             graph.terminator.set_operand(index, _copy(graph, value))
         seen.add(graph.outputs[index])
+
+
+def _compute_on_every_invoke(branch: Graph) -> None:
+    """Copy outputs of a branch that the runtime computes once: return SHAPE(x) -> return SLICE(SHAPE(x)).
+
+    IF lets its result share the memory of what a branch made as it was allocated, and both free it; what it held before
+    is what the result is where the branch was not allocated anew."""
+    for index, value in enumerate(branch.outputs):
+        if value.is_const or not is_computed_once(value):
+            continue
+        assert value.op is not None  # no input is computed
+        tfl = Builder(branch.ops, value.name, value.op.sources)
+        copy = copied if value.rank and value.dtype in _SLICED else computed_on_every_invoke
+        branch.terminator.set_operand(index, copy(tfl, value))
 
 
 def _handing_on(op: Op, functions: dict[str, Graph]) -> Iterator[tuple[str, set[int]]]:

@@ -283,6 +283,39 @@ def test_a_branch_hands_on_what_it_is_given_and_copies_what_it_computes_once() -
     check_pass("legalize-outputs", after)
 
 
+def test_a_branch_copies_sizes_that_it_returns() -> None:
+    branches = """
+    main {
+      input %c: bool[]
+      input %x: float32[n,3]
+      %u: int32[2]; %v: int32[] = tfl.IF(%c, %x) {'then_subgraph_index': @sizes, 'else_subgraph_index': @constants}
+      return %u, %v
+    }
+    sizes {
+      input %x: float32[n,3]
+      %s: int32[2] = tfl.SHAPE(%x)
+      %d: int32[] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
+      COPIES
+      return RESULTS
+    }
+    constants {
+      input %x: float32[n,3]
+      return int32[2] [1, 2], int32[] 3
+    }
+    """
+    copies = """
+      %t: int32[2] = tfl.SLICE(%s, int32[1] [0], int32[1] [-1])
+      %z: int32[] = tfl.FILL(int32[0] [], int32[] 0)
+      %e: int32[] = tfl.ADD(%d, %z)
+    """
+    before, after = (
+        branches.replace("COPIES", ops).replace("RESULTS", results)
+        for ops, results in (("", "%s, %d"), (copies, "%t, %e"))
+    )
+    check_pass("legalize-outputs", before, after)
+    check_pass("legalize-outputs", after)
+
+
 def test_a_branch_that_is_a_body_as_well_hands_on_what_both_may() -> None:
     shared = """
     main {

@@ -1,4 +1,5 @@
-"""Loops whose variables change places, as the runtime copies them: each step's outputs one after another."""
+"""Loops whose variables change places, as the runtime copies them: each step's outputs one after another. Branches that
+return sizes."""
 
 import pytest
 import tensorflow as tf
@@ -74,3 +75,16 @@ def test_a_branch_in_a_loop_hands_on_what_the_loop_carries() -> None:
     converted = check(f, tf.TensorSpec([None, 3]))
     assert "IF" in converted.ops
     assert "SLICE" not in converted.ops, converted.ops
+
+
+@pytest.mark.parametrize(
+    "branches",
+    [lambda x: (tf.shape(x)[0], 3), lambda x: (tf.shape(x), tf.shape(x) * 2), lambda x: (tf.size(x), 3),
+     lambda x: (tf.range(tf.shape(x)[0]), tf.fill([tf.shape(x)[0]], 7)),
+     lambda x: (tf.tile([[True, False]], [tf.shape(x)[0], 1]), tf.tile([[False, False]], [tf.shape(x)[0], 1]))],
+)  # fmt: skip
+def test_a_branch_may_return_sizes(branches) -> None:
+    def f(x, condition):
+        return tf.cond(condition, lambda: branches(x)[0], lambda: branches(x)[1])
+
+    assert "IF" in check(f, tf.TensorSpec([None, 3]), tf.TensorSpec([], tf.bool), batches=(2, 3, 4)).ops
