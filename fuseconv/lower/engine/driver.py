@@ -14,10 +14,11 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.op_function import OpFunction
 from fuseconv.ir.rewriter import Speculative
-from fuseconv.ir.types import COMPLEX128, FLOAT64
+from fuseconv.ir.types import COMPLEX128, FLOAT64, STRING
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.lower.engine.unsupported_ops import how_to_feed, unsupported_reason
 from fuseconv.lower.rules import Lowering, Unsupported
+from fuseconv.lower.support.legalize_operands import filled
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import DAMAGED, contradiction
@@ -80,7 +81,8 @@ def _lower_graph(
             report.removed(op, "lower", "nothing reads it once shapes are known")
             detach(op)
             continue
-        why, results, emitted = _apply(op, rules, functions)
+        empty = _fill_empty(op) if _is_empty(op) and not effects(op) else None
+        why, results, emitted = empty or _apply(op, rules, functions)
         if why and not _cannot_run(op, why):
             instead, made, ops = custom(op)
             if instead or ops:
@@ -137,6 +139,27 @@ def _apply(
             continue
         raise module_error(f"the rule for {op.type}", rule.function, why)
     return "", results, trial.ops
+
+
+def _is_empty(op: Op) -> bool:
+    """Return whether an op's results are known to have no elements."""
+    return bool(op.results) and all(
+        result.shape is not None and 0 in result.shape and not result.dtype.is_handle for result in op.results
+    )
+
+
+def _fill_empty(op: Op) -> tuple[str, Sequence[Value], list[Op]] | None:
+    """Build FILL for the results of an op that have no elements, as `_apply` builds what its rule does: kernels divide
+    by their sizes, or read what there is not. None if the sizes cannot be computed."""
+    trial = Speculative({})
+    tfl = Lowering(trial.ops, op)
+    sources = [value for value in op.operands if value is not None and value.shape is not None]
+    try:
+        made = [filled(tfl, r.shape, b"" if r.dtype is STRING else 0, r.dtype, *sources) for r in op.results]
+    except Unsupported:
+        trial.undo()
+        return None
+    return "", made, trial.ops
 
 
 def _refusal(error: Exception) -> str:

@@ -21,3 +21,20 @@ def test_each_op_by_its_rule() -> None:
       return %z
     }
     """)
+
+
+def test_what_has_no_elements_is_filled_with_nothing() -> None:
+    check_pass("lower", """
+    main {
+      input %x: float32[n,0]
+      %y: float32[n,0] = tf.Softmax(%x)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[n,0]
+      %s: int32[2] = tfl.SHAPE(%x)
+      %y: float32[n,0] = tfl.FILL(%s, float32[] 0.0)
+      return %y
+    }
+    """)

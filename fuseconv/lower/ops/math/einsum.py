@@ -14,7 +14,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.matmul import dense, matmul
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
-from fuseconv.lower.support.legalize_operands import elementwise, select
+from fuseconv.lower.support.legalize_operands import elementwise, filled, select
 from fuseconv.lower.support.merged_dims import transpose
 from fuseconv.lower.support.type_promotion import build_on_complex_parts, cast, in_float32, promote
 
@@ -97,6 +97,9 @@ def _product(tfl: Lowering, terms: list[_Term], output: Labels) -> Value:
     if not contracted or tfl.dtype.is_integer:
         return _elementwise(tfl, a, b, output, contracted)
     _require_equal(a, b, contracted)
+    sizes = {**b.sizes, **a.sizes}
+    if 0 in sizes.values():
+        return filled(tfl, tuple(sizes[label] for label in output), 0, tfl.dtype, a.value, b.value)
     if not batched and tfl.dtype.is_float and (a.value.is_const or b.value.is_const):
         return _dense(tfl, *((b, a) if a.value.is_const else (a, b)), output)
     return _matmul(tfl, a, b, output)

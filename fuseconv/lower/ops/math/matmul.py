@@ -13,6 +13,7 @@ from fuseconv.lower.support.legalize_operands import (
     broadcast_runs,
     broadcast_to,
     elementwise,
+    filled,
     merge_runs,
     scalar,
 )
@@ -54,6 +55,10 @@ def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
 def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool = False) -> Value:
     """Return x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The
     result is of the op's type. A constant matrix y is a dense layer's, and x, if y has one column."""
+    left, right = shape_of(x), shape_of(y)
+    if 0 in (*left, *right):  # the kernels fail, or take it that there are no rows
+        outer = broadcast(left[:-2], right[:-2])
+        return filled(tfl, (*outer, left[-1 if adj_x else -2], right[-2 if adj_y else -1]), 0, tfl.dtype, x, y)
     if x.dtype is y.dtype is types.INT8 and max(len(shape_of(x)), len(shape_of(y))) <= RANK["BATCH_MATMUL"]:
         result = [(types.INT32, tfl.shape)]
         return cast(tfl, tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y, results=result), tfl.dtype)

@@ -164,3 +164,9 @@ def test_sizes_that_only_a_constant_knows():
     weights = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
     fn = lambda x, n: tf.einsum("ij,jk->ik", tf.reshape(x, tf.stack([-1, n[0] * 0 + 4])), weights)  # noqa: E731
     check(fn, spec(2, 8), spec(1, dtype=tf.int32))
+
+
+def test_sums_of_no_products_are_0():
+    none = np.zeros((0, 3), np.float32)
+    check(lambda x: tf.einsum("abc,cd->adb", x, none) + 1.0, tf.TensorSpec([None, 2, 0]))
+    check(lambda x: tf.einsum("abc,bcd->abd", x, none.reshape(2, 0, 3)) + 1.0, tf.TensorSpec([None, 2, 0]))

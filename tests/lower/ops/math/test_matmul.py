@@ -211,3 +211,13 @@ def test_a_constant_matrix_times_few_columns_is_a_dense_layer(columns: int | Non
 def test_a_constant_matrix_times_many_columns_and_a_small_one_stay(rows: int, columns: int) -> None:
     w = weights(rows, 20)
     check(lambda x: tf.matmul(w, x), tf.TensorSpec([20, columns]), ops=["BATCH_MATMUL"])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.float16])
+def test_sums_of_no_products_are_0(dtype):
+    """The kernels of dense layers take data without elements for no rows."""
+    none = np.zeros((0, 3), dtype.as_numpy_dtype)
+    check(lambda x: tf.matmul(x, none) + 1, tf.TensorSpec([None, 0], dtype))
+    check(lambda x: tf.matmul(x, none.T, transpose_b=True), tf.TensorSpec([None, 2, 0], dtype))
+    check(lambda x: tf.matmul(none.T, x), tf.TensorSpec([0, None], dtype))
+    check(lambda x, y: tf.matmul(x, y, transpose_b=True), tf.TensorSpec([None, 0], dtype), tf.TensorSpec([4, 0], dtype))
