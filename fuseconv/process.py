@@ -145,12 +145,14 @@ def _own(stream: Any, number: int) -> bool:
 
 
 def _stream(descriptor: int, like: Any, ignored: tuple[type[OSError], ...]) -> Any:
-    """Return a stream like another, if there is one, to a descriptor, which ignores these errors."""
+    """Return a stream like another, if there is one, to a descriptor, which ignores these errors, and spells out what
+    its encoding does not have, as that of Windows' pipes."""
     file: Any = _Lenient(descriptor, ignored)
     if like is None:
         return io.TextIOWrapper(io.BufferedWriter(file), "utf-8", "backslashreplace")
     like.flush()
-    return io.TextIOWrapper(io.BufferedWriter(file), like.encoding, like.errors, line_buffering=like.line_buffering)
+    errors = "backslashreplace" if like.errors == "strict" else like.errors
+    return io.TextIOWrapper(io.BufferedWriter(file), like.encoding, errors, line_buffering=like.line_buffering)
 
 
 class _Lenient(io.FileIO):

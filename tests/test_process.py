@@ -55,8 +55,9 @@ def run(
 
     environment = os.environ | {"PYTHONPATH": str(TESTDATA.parent)}
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=TIMEOUT, preexec_fn=limited, env=environment, check=False
-    )
+        command, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT, preexec_fn=limited,
+        env=environment, check=False,
+    )  # fmt: skip
 
 
 def _given(options: str, folder: Path) -> list[str]:
@@ -220,3 +221,10 @@ class TestFiles:
         assert [each.wait(TIMEOUT) for each in running] == [0, 0]
         assert (tmp_path / "out.tflite").read_bytes() in expected
         assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_letters_that_an_encoding_does_not_have(tmp_path: Path) -> None:
+    """As of Windows' pipes, where a name may hold any."""
+    encoding = "import sys; sys.stdout.reconfigure(encoding='cp850'); "
+    done = run("convert", MODEL, "-o", tmp_path / "\u51fa.tflite", code=encoding)
+    assert done.returncode == 0 and "\\u51fa.tflite" in done.stdout
