@@ -58,14 +58,19 @@ def with_registered_names(config: dict[str, Any], custom: Mapping[str, Any]) -> 
 def unknown_object(path: Path, name: str, module: str = "") -> str:
     """Return the sentence about a class or function that Keras does not have."""
     origin = f" of the module '{module}'" if module else ""
-    return f"{path} uses '{name}'{origin}, which Keras does not know; give the file that defines it with --plugin."
+    return f"{path} uses '{name}'{origin}, which Keras does not know; {_plugin_for(name)}."
 
 
 def _unlisted_object(path: Path, name: str) -> str:
     return (
-        f"{path} uses '{name}', which Keras does not know, or which is not known to only compute; give the file that "
-        "defines it with --plugin, or, if you trust where the file comes from, load it with --trust-model."
+        f"{path} uses '{name}', which Keras does not know, or which is not known to only compute; {_plugin_for(name)}, "
+        "or, if you trust where the file comes from, load it with --trust-model."
     )
+
+
+def _plugin_for(name: str) -> str:
+    given = f"CUSTOM_OBJECTS = {{{name!r}: {name.rpartition('>')[2]}}}"
+    return f"give a file that defines it, and says {given}, with --plugin"
 
 
 def _check_object(path: Path, item: dict[str, Any], known: Collection[str], trusted: bool) -> None:
@@ -88,7 +93,9 @@ def _check_object(path: Path, item: dict[str, Any], known: Collection[str], trus
     if danger:
         raise InputError(f"{path} holds {danger}. If you trust where the file comes from, load it with --trust-model.")
     if name not in (allow_list.FUNCTIONS if item["class_name"] == "function" else _CLASSES):
-        raise InputError(_unlisted_object(path, name))
+        # Keras 3 names no module of a class or function that is not its own.
+        foreign = "module" in item and module is None
+        raise InputError(unknown_object(path, name) if foreign else _unlisted_object(path, name))
 
 
 def _is_known(item: dict[str, Any], known: Collection[str]) -> bool:
