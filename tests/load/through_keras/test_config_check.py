@@ -88,10 +88,10 @@ def test_foreign_modules_need_a_plugin(item: Any, trusted: bool) -> None:
 
 def test_what_is_not_listed_needs_a_plugin_or_trust() -> None:
     """Trust does not help to load a class that the file says is not Keras's."""
-    own = {"module": None, "class_name": "Scale", "config": {}, "registered_name": "my>Scale"}
+    own: dict[str, Any] = {"module": None, "class_name": "Scale", "config": {}, "registered_name": "my>Scale"}
     with pytest.raises(InputError, match=r"says CUSTOM_OBJECTS = \{'Scale': Scale\}, with --plugin$"):
         config_check.check(Path("model.keras"), nested(own), known=(), trusted=False)
-    unnamed = {"class_name": "my>Scale", "config": {}}
+    unnamed: dict[str, Any] = {"class_name": "my>Scale", "config": {}}
     with pytest.raises(InputError, match=r"\{'my>Scale': Scale\}, with --plugin, or, .* --trust-model$"):
         config_check.check(Path("model.h5"), nested(unnamed), known=(), trusted=False)
 
