@@ -142,13 +142,14 @@ def _forms(report: Report) -> str:
 
 def _quantized(report: Report) -> str:
     """Return the types of constants and ops, and the reasons why some stayed float."""
-    counts = Counter(f"{item.type} {'ops' if not item.name else 'constants'}" for item in report.quantized)
-    parts = [f"{count} {kind}" for kind, count in counts.most_common()]
+    changed = [item for item in report.quantized if item.type != "float32"]
+    counts = Counter(f"{item.type} {'constants' if item.name else 'ops'}" for item in changed)
+    parts = [f"{count} {kind}" for kind, count in counts.most_common()] or ["nothing"]
     saved = sum(item.before - item.after for item in report.quantized)
     whys = Counter(item.why for item in report.quantized if item.why)
     reasons = [f"{count}: {escape_controls(why)}" for why, count in whys.most_common(_NAMES)]
     text = " · ".join(parts) + (f", {size(saved)} saved" if saved else "")
-    return text + (f"  (float: {'; '.join(reasons)})" if reasons else "")
+    return text + (f"  (stays float: {'; '.join(reasons)})" if reasons else "")
 
 
 def _show_pass_runs(out: Console, report: Report) -> None:
