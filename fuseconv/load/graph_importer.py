@@ -351,7 +351,7 @@ class _Builder:
             decoded = attrs.attr(held[key], attr_type)
             if attr_type and not attrs.is_a(decoded, attr_type):
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
-            if type(decoded) is bytes and key not in _BINARY:
+            if type(decoded) is bytes and key not in _BINARY and not is_custom(op_def.name):
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is no text of UTF-8: {_DAMAGED}")
             if key in op_def.allowed or key in op_def.least:
                 graph_validation.attribute(decoded, key, node, op_def)

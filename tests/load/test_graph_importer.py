@@ -81,6 +81,17 @@ def test_attributes() -> None:
     assert op.attrs == {"padding": "SAME", "strides": [1, 2, 2, 1], "_implements": "this"}
 
 
+def test_a_string_of_an_op_of_the_models_own_may_be_bytes() -> None:
+    text = protos.classes["OpList"]()
+    text.op.add(name="AcmeScale").attr.add(name="table", type="string")
+    text.op[0].input_arg.add(name="x", type=1)
+    text.op[0].output_arg.add(name="y", type=1)
+    importer = Importer([], OpDefs(text))
+    nodes = [X, node("y", "AcmeScale", "x", table=AttrValue(s=b"\xff\x00"))]
+    (op,) = importer.build_graph("main", Nodes(nodes), {"x:0": Value(types.FLOAT32, None, "x")}, ["y:0"], []).ops
+    assert op.attrs["table"] == b"\xff\x00"
+
+
 def test_type_that_no_operand_or_result_tells_stays_an_attribute() -> None:
     handle = node("v", "VarHandleOp", dtype=FLOAT, shape=AttrValue(shape={"dim": [{"size": 2}]}))
     (op,) = build([handle], ["v:0"]).ops
