@@ -112,6 +112,7 @@ def test_the_larger_of_two_sizes() -> None:
     shape = _run("Shape", Value(types.FLOAT32, (B, B + 2)))
     assert _elements(_run("Maximum", shape, _int32(0))) == [B, B + 2]
     assert _elements(_run("Minimum", shape, _int32(0))) == [0, 0]
+    assert _elements(_run("Minimum", _run("Shape", Value(types.FLOAT32, (2, B))), _int32(-5))) == [-5, -5]
     both = _run("BroadcastArgs", shape, _int32([1, 7, 1]))
     assert _elements(both) == [1, 7, B + 2]
     assert _run("Maximum", shape, _int32(1)).content is None

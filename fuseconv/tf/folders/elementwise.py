@@ -122,7 +122,9 @@ def maximum(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @kernel("Minimum")
 def minimum(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return -_larger(-x, -y) if object in (x.dtype, y.dtype) else np.minimum(x, y)
+    if object not in (x.dtype, y.dtype):
+        return np.minimum(x, y)
+    return -_larger(*(-each.astype(object) for each in (x, y)))  # the negative of a single number is no array
 
 
 @functools.partial(np.vectorize, otypes=[object])
