@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import keyword
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from fuseconv.errors import InputError
@@ -105,16 +107,19 @@ def test_the_module_offers_what_it_says():
 
 def write_plugin(package: str, folder: Path) -> list[Path]:
     """Write the package into `folder`, which is made; return its files. Its module has "_" for the "-" of its name.
-    Raises InputError for a name that Python cannot import, and for a folder that is there."""
+    Raises InputError for a name that Python cannot import, or imports already, and for a folder that is there."""
     name = package.replace("-", "_")
-    if not name.isidentifier() or keyword.iskeyword(name) or not name.islower():
+    if not name.isidentifier() or keyword.iskeyword(name) or not name.islower() or name.startswith("_"):
         raise InputError(f"{package} is no name of a package: take lower-case letters, digits, - and _")
+    found = PathFinder.find_spec(name)
+    if name in sys.stdlib_module_names or (found is not None and found.origin is not None):
+        raise InputError(f"there is a module {name} already, in whose place yours would be imported: take another name")
     texts = {"pyproject.toml": _PYPROJECT, f"{name}.py": _MODULE, f"test_{name}.py": _TEST}
     title = "".join(part.capitalize() for part in name.split("_"))
     try:
         folder.mkdir(parents=True)
         for file, text in texts.items():
-            (folder / file).write_text(text.format(package=package, name=name, title=title))
+            (folder / file).write_text(text.format(package=package, name=name, title=title), "utf-8")
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from error
     return [folder / file for file in texts]

@@ -43,9 +43,15 @@ def test_a_name_with_a_dash(tmp_path: Path) -> None:
     assert "AcmeAudioScale" in load_registry([tmp_path / "acme-audio" / "acme_audio.py"]).rules
 
 
-@pytest.mark.parametrize("name", ["a b", "-", "class", "Acme", "1a", "../x"])
+@pytest.mark.parametrize("name", ["a b", "-", "class", "Acme", "1a", "../x", "__main__"])
 def test_a_name_is_one_that_python_imports(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no name of a package"):
+        write_plugin(name, tmp_path / "x")
+
+
+@pytest.mark.parametrize("name", ["numpy", "fuseconv", "sys", "json"])
+def test_a_name_is_one_that_nobody_has(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"there is a module {name} already"):
         write_plugin(name, tmp_path / "x")
 
 
