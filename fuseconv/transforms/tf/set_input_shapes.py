@@ -30,9 +30,10 @@ def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | N
         raise InputError(f"an input of the size {max(filter(None, given))} is too large: TFLite counts in 32 bits")
     before = [value.shape for signature in module.signatures for value in signature.graph.inputs]
     for signature in module.signatures:
+        which = f" of the signature {signature.names[0]}" if len(module.signatures) > 1 else ""
         for name, value in zip(signature.inputs, signature.graph.inputs):
             if name in input_shapes:
-                value.shape = _fixed(name, value, input_shapes[name])
+                value.shape = _fixed(name, value, input_shapes[name], which)
             if batch_size is not None and value.shape and not isinstance(value.shape[0], int):
                 value.shape = (batch_size, *value.shape[1:])
     for name in input_shapes:
@@ -47,9 +48,9 @@ def _size(size: object) -> int:
     return operator.index(size)
 
 
-def _fixed(name: str, value: Value, wanted: Sequence[int | None]) -> Shape:
-    """Return the shape of an input with these sizes; None leaves one open. Raises InputError for one that the model
-    declares otherwise."""
+def _fixed(name: str, value: Value, wanted: Sequence[int | None], which: str) -> Shape:
+    """Return the shape of an input with these sizes; None leaves one open. which: of several signatures, in words.
+    Raises InputError for one that the model declares otherwise."""
     text = ",".join("?" if dim is None else str(dim) for dim in wanted)
     if any(dim is not None and dim < 0 for dim in wanted):
         raise InputError(f"the shape {text} for {name} has a negative size")
@@ -59,5 +60,5 @@ def _fixed(name: str, value: Value, wanted: Sequence[int | None]) -> Shape:
     )
     if clash:
         have = ",".join(str(dim) if isinstance(dim, int) else "?" for dim in declared)
-        raise InputError(f"the shape {text} does not fit the input {name}, which the model declares as {have}")
+        raise InputError(f"the shape {text} does not fit the input {name}{which}, which the model declares as {have}")
     return tuple(have if want is None else want for have, want in zip(declared, wanted))

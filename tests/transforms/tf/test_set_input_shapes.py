@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from fuseconv.errors import InputError
+from fuseconv.transforms.tf.set_input_shapes import set_input_shapes
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 def test_a_batch_size_and_the_shape_of_one_input() -> None:
@@ -32,3 +37,12 @@ def test_inputs_stay_as_the_model_has_them() -> None:
       return %z, %y
     }
     """)
+
+
+def test_an_input_of_one_of_several_signatures() -> None:
+    modules = [module_of("main {\n input %x: float32[n,SIZE]\n return %x\n}".replace("SIZE", size))[0] for size in "84"]
+    module, other = modules
+    other.signatures[0].names = ["decode"]
+    module.signatures += other.signatures
+    with pytest.raises(InputError, match=r"the input i0 of the signature decode, which the model declares as \?,4"):
+        set_input_shapes(module, {"i0": (1, 8)}, None)
