@@ -26,6 +26,7 @@ from fuseconv.tfl.linear import FUSED_ACTIVATIONS
 _LEVELS = 127
 # What keeps the largest number of a row of zeros from being zero.
 _LARGEST_EPSILON = 1e-5
+_HOLD_ROUNDED = frozenset({types.INT8, types.INT16, types.INT32, types.FLOAT32})
 _PARTS = frozenset({
     "ABS", "ADD", "BATCH_MATMUL", "CAST", "DIV", "FULLY_CONNECTED", "MAXIMUM", "MINIMUM", "MUL", "REDUCE_MAX",
     "RESHAPE", "ROUND",
@@ -99,20 +100,29 @@ def _product(op: Op) -> _Product | None:
 
 def _product_of_floats(op: Op) -> _Product | None:
     """Return the product of a FULLY_CONNECTED that takes the rounded rows as floats, and weights that lie on a grid: as
-    the layers of 4 bits compute it."""
+    the layers of 4 bits compute it, and all that are read from Keras files."""
     data, weights, *bias = op.operands
-    rows, end = _rounded_rows(_operand(_through_reshapes(data), "CAST")), _division(op.result)
+    rows, end = _rounded_rows(data), _division(op.result)
     plain = not any(bias) and set(op.attrs) <= {"keep_num_dims"}
     if weights is None or weights.data is None or rows is None or end is None or end.result.shape is None or not plain:
         return None
-    # Grids of 4 bits are ones of 8, too, with finer steps.
-    coarse, fine = (grid_scales(weights.data, 0, LARGEST[dtype]) for dtype in (types.INT4, types.INT8))
-    steps = np.where(weights.data.any(axis=1), np.where(np.isnan(coarse), fine, coarse), 1.0)
+    steps = _steps(weights.data)
+    of_rows = _is_scale_of(rows, end.operands[1], end)
+    scales = np.ones(len(steps), np.float32) if of_rows else _channel_scales(rows, end)
     ends = tuple(math.prod(_sizes(value, rows.lead)) for value in (rows.x, end.result))
-    if np.isnan(steps).any() or weights.data.T.shape != ends or not _is_scale_of(rows, end.operands[1], end):
+    if np.isnan(steps).any() or weights.data.T.shape != ends or scales is None:
         return None
     stored = np.rint(weights.data / steps[:, None]).astype(np.int8).T
-    return _with_bias(_Product(rows, stored, 1 / steps, end))
+    return _with_bias(_Product(rows, stored, scales / steps, end))
+
+
+def _steps(weights: np.ndarray) -> np.ndarray:
+    """Return the step of the grid that each row of weights [out, in] lies on; NaN for none. Grids of 4 bits are ones of
+    8, too, with finer steps; whole numbers are integers already."""
+    coarse, fine = (grid_scales(weights, 0, LARGEST[dtype]) for dtype in (types.INT4, types.INT8))
+    whole = np.all((weights == np.rint(weights)) & (np.abs(weights) <= LARGEST[types.INT8]), axis=1)
+    steps = np.where(np.isnan(coarse), np.where(whole, 1.0, fine), coarse)
+    return np.where(weights.any(axis=1), steps, 1.0)
 
 
 _READ = {"tfl.BATCH_MATMUL": _product, "tfl.FULLY_CONNECTED": _product_of_floats}
@@ -156,8 +166,10 @@ def _number(value: Value | None) -> float:
 
 
 def _rounded_rows(value: Value | None) -> _Rows | None:
-    """Read CAST(MAXIMUM(MINIMUM(ROUND(MUL(x, scale)), 127), -127)), with the scale of `_lead`."""
-    cut = _operand(_through_reshapes(value), "CAST")
+    """Read CAST(MAXIMUM(MINIMUM(ROUND(MUL(x, scale)), 127), -127)), with the scale of `_lead`. There may be no CAST."""
+    cut = value
+    while (op := _maker(cut, "CAST", "RESHAPE")) is not None and op.result.dtype in _HOLD_ROUNDED:
+        cut = op.operands[0]
     limits = set()
     while (op := _maker(cut, "MAXIMUM", "MINIMUM")) is not None:
         limits.add((op.type, _number(op.operands[1])))

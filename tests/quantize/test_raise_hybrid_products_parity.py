@@ -4,6 +4,7 @@ activations to other steps."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -13,6 +14,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from keras import layers
 
+import fuseconv
 from fuseconv.testing import check
 from tests.random_weights import randomize
 
@@ -59,6 +61,27 @@ def test_layers_of_int8(make: Callable[[], Any], products: int) -> None:
     assert converted.ops.count("FULLY_CONNECTED") == products and "ROUND" not in converted.ops
     x = draw(np.random.default_rng(5), (3, *given.shape[1:]), np.dtype(given.dtype))
     wanted = np.asarray(model(x))
+    made = _without_delegates(converted.data, x)
+    np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(("make", "products"), [(_dense, 2), (_einsum, 2), (_embedding, 2)])
+def test_files_of_int8_are_as_the_model(make: Callable[[], Any], products: int, tmp_path: Path) -> None:
+    """Read as data, rounded rows and integers are floats, in FULLY_CONNECTEDs."""
+    model = make()
+    randomize(model, 1)
+    with pytest.warns(UserWarning, match="quantize"):
+        model.quantize("int8")
+    model.save(tmp_path / "model.keras")
+    converted = fuseconv.convert(tmp_path / "model.keras", quantize="dynamic", keras_loader="data")
+    ops = [op.type for op in converted.report.emitted]
+    assert ops.count("FULLY_CONNECTED") == products and "ROUND" not in ops
+    (given,) = model.inputs
+    rng = np.random.default_rng(5)
+    shape = (3, *given.shape[1:])
+    x = rng.integers(0, 50, shape, np.int32) if given.dtype == "int32" else rng.normal(size=shape).astype(np.float32)
+    wanted = np.asarray(model(x))
+    assert converted.data is not None
     made = _without_delegates(converted.data, x)
     np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
 
