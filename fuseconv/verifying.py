@@ -57,11 +57,14 @@ from fuseconv.verification_inputs import (
 )
 from fuseconv.verification_layers import Layer, compare_layers, first_growth
 
+_FROM_SAMPLES = "calibration samples"
+
 
 @dataclass(repr=False)
 class Verification:
     """The result: each output of each signature, and what was run: (signature, shapes of its inputs, invokes).
 
+    form: how the file is quantized, such as "int8"; "" if it is not.
     half: "float16" or "bfloat16" where `rtol` is what a model that computes in it may differ by; else "". drawn:
     (signature, input, how it was drawn); empty where the caller gave the inputs. layers: ops of the first
     subgraph beside those of a file of floats, if that was asked for."""
@@ -70,6 +73,7 @@ class Verification:
     file: str
     atol: float
     rtol: float
+    form: str = ""
     half: str = ""
     outputs: list[Comparison] = field(default_factory=list)
     runs: list[tuple[str, dict[str, tuple[int, ...]], int]] = field(default_factory=list)
@@ -102,7 +106,13 @@ class Verification:
         return VerificationError(
             f"{len(failed)} of {len(self.outputs)} outputs differ from the model: {where} has {first.why}"
             + (f", as the model computes in {self.half}" if self.half else "")
+            + (f"; random inputs may lie beyond the ranges of {self.form}: give --data" if self._is_beyond else "")
         )
+
+    @property
+    def _is_beyond(self) -> bool:
+        """Return whether inputs may lie outside of the ranges that a file of integers was made for."""
+        return self.form in MEASURED and any(how != _FROM_SAMPLES for _, _, how in self.drawn)
 
     def check(self) -> None:
         """Raise VerificationError if an output differs by more than the tolerance."""
@@ -201,6 +211,7 @@ def verify(
         names = _signature_names(file, signatures, given)
         originals = _originals(source, file, names, reading, cutting, plugins)
         _check_names(file, names, originals, shapes)
+        result.form = file.form or ""
         if rtol is None:
             _set_tolerance(result, file, [originals[name].half for name in names])
         for name in names:
@@ -209,7 +220,7 @@ def verify(
             specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=one)
             fed = of_samples if given is None else given
             feeds = _verify_signature(result, name, originals[name], file, fed, specs, seed, progress)
-            result.drawn += [(name, each, "calibration samples") for each in of_samples or ()]
+            result.drawn += [(name, each, _FROM_SAMPLES) for each in of_samples or ()]
             if layers and file.signatures[name][0] == 0 and not result.layers:
                 floats = _floats(source, {**reading, **cutting, **sizes, "plugins": plugins})
                 made = tflite if isinstance(tflite, bytes) else read_file(tflite)

@@ -209,6 +209,15 @@ def test_the_tolerance_of_a_model_follows_the_type_that_it_computes_in(dtype: tf
         verify(wrong, data).check()
 
 
+def test_random_inputs_that_ranges_do_not_hold_are_told(tmp_path: Path) -> None:
+    samples = [{"x": np.full((1, 4), 0.1 * number, np.float32)} for number in range(3)]
+    model = saved(tmp_path / "model", serving_default=(lambda x: {"y": tf.nn.relu(x) * 3.0}, {"x": spec(None, 4)}))
+    data = convert(model, quantize="int8", calibration_data=samples).data or b""
+    with pytest.raises(VerificationError, match="; random inputs may lie beyond the ranges of int8: give --data"):
+        verify(model, data).check()
+    verify(model, data, samples=samples).check()
+
+
 def test_strings_and_booleans_and_scalars(tmp_path: Path) -> None:
     specs = {"word": spec(None, dtype=tf.string), "flag": spec(dtype=tf.bool), "n": spec(dtype=tf.int64)}
     model = saved(

@@ -20,7 +20,7 @@ from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
 from fuseconv.quantize.reduced_ranges import ReducedRanges
-from fuseconv.quantize.sample_shapes import Sample, checked
+from fuseconv.quantize.sample_shapes import Sample, checked, names_of_arrays
 from fuseconv.quantize.samples import of_signature
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer_export import to_named_bytes
@@ -42,7 +42,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     counts = [0] * len(module.signatures)
     for number, sample in enumerate(calibration.samples or ()):
         place, arrays = of_signature(sample, module.signatures)
-        arrays = checked(arrays, module.signatures[place], number)
+        arrays = checked(arrays, module.signatures[place], number, module.signatures)
         for name, array in arrays.items():
             inputs[place][name].see(array)
         if calibration.size and not counts[place]:
@@ -272,7 +272,8 @@ def _warn(
     for signature, seen, count in zip(signatures, inputs, counts):
         of = f" of the signature {''.join(signature.names[:1])}" if len(signatures) > 1 else ""
         if not count:
-            report.warnings.append(f"there are no samples{of}: its ops stay float")
+            arrays = ", ".join(names_of_arrays(signature))
+            report.warnings.append(f"there are no samples{of}: its ops stay float; its arrays are named {arrays}")
         elif count < _FEW:
             samples = "1 sample" if count == 1 else f"{count} samples"
             report.warnings.append(f"calibrated on {samples}{of}: later inputs may lie outside; give {_FEW}")

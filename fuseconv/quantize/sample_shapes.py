@@ -45,15 +45,21 @@ def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     return made if dtype.kind not in "iu" or np.array_equal(made, array) else None
 
 
-def checked(sample: Sample, signature: Signature, number: int) -> dict[str, np.ndarray]:
-    """Return the arrays of a sample. Raises InputError if they are not those that the inputs take."""
+def checked(
+    sample: Sample, signature: Signature, number: int, signatures: Sequence[Signature] = ()
+) -> dict[str, np.ndarray]:
+    """Return the arrays of a sample. Raises InputError if they are not those that the inputs take, which tells how the
+    inputs of the other `signatures` are named."""
     if not isinstance(sample, Mapping) or sample.keys() != set(signature.inputs):
         names = ", ".join(signature.inputs)
         if not isinstance(sample, Mapping):
             form = "{" + ", ".join(f"{name!r}: array" for name in signature.inputs) + "}"
             raise InputError(f"a sample is a dict {form}; sample {number} is {type(sample).__name__!r}")
         given = ", ".join(map(str, sample)) or "none"
-        raise InputError(f"a sample holds an array for each input, {names}; sample {number} holds {given}")
+        others = ", ".join(name for each in signatures[1:] for name in names_of_arrays(each))
+        of = f" of the signature {signature.names[0]}" if others else ""
+        names += f" (of others: {others})" if others else ""
+        raise InputError(f"a sample{of} holds an array for each input, {names}; sample {number} holds {given}")
     arrays = {}
     for name, value in zip(signature.inputs, signature.graph.inputs):
         array, wanted = _as_array(sample[name], name, number), sizes_of(value)
@@ -65,6 +71,11 @@ def checked(sample: Sample, signature: Signature, number: int) -> dict[str, np.n
             raise InputError(f"sample {number} of the input {name} holds numbers that are not finite")
         arrays[name] = array
     return arrays
+
+
+def names_of_arrays(signature: Signature) -> list[str]:
+    """Return what arrays are called in samples of a signature that is not the first."""
+    return [f"{signature.names[0]}/{name}" for name in signature.inputs]
 
 
 def _as_array(given: Any, name: str, number: int) -> np.ndarray:

@@ -193,7 +193,10 @@ def test_samples_of_each_signature(measuring: bool, monkeypatch: pytest.MonkeyPa
         "calibrated on 2 samples of the signature first", "calibrated on 1 sample of the signature second",
     ]  # fmt: skip
     calibrate(both, report, Calibration(_SAMPLES))
-    assert report.warnings[-1] == "there are no samples of the signature second: its ops stay float"
+    missing = "there are no samples of the signature second: its ops stay float; its arrays are named second/i0"
+    assert report.warnings[-1] == missing
+    with pytest.raises(InputError, match=r"signature first .*, i0 \(of others: second/i0\); sample 0 holds i"):
+        calibrate(both, report, Calibration([{"i": _SAMPLES[0]["i0"]}]))
 
 
 @pytest.mark.parametrize("measuring", [True, False])
