@@ -210,6 +210,8 @@ def _calibration(options: QuantizeOptions) -> Calibration:
         raise InputError(f"--io-types is for --quantize {' or '.join(MEASURED)}: other files compute in floats")
     if options.compares and options.quantize is None:
         raise InputError("--quantize-report and --keep-float-under are for --quantize: add it")
+    if (options.no_quantize or options.quantize_only) and options.quantize is None:
+        raise InputError("--no-quantize and --quantize-only choose what --quantize does: add that")
     if options.keep_float_under is not None and not 0 < options.keep_float_under < math.inf:
         raise InputError(f"--keep-float-under {options.keep_float_under}: give a part of the range, such as 0.01")
     data, needs = options.calibration_data, options.quantize in MEASURED

@@ -20,6 +20,8 @@ from fuseconv.errors import InputError
         ({"calibration_data": []}, "--calibration-data is for --quantize int8 or int16x8, --quantize-report and"),
         ({"quantize": "dynamic", "keep_float_under": 0.0}, "give a part of the range, such as 0.01"),
         ({"keep_float_under": 0.1}, "are for --quantize: add it"),
+        ({"no_quantize": ["*"]}, "choose what --quantize does: add that"),
+        ({"quantize_only": ["*"]}, "choose what --quantize does: add that"),
         ({"quantize": "dynamic", "io_types": "int8"}, "--io-types is for --quantize int8 or int16x8"),
         ({"rename": {"x": "a\udcff"}}, r"the file cannot hold 'a\\udcff': give a text in UTF-8"),
         ({"metadata": {"license": "\ud800"}}, r"the file cannot hold '\\ud800'"),
