@@ -16,6 +16,20 @@ _OURS = Path(__file__).parent
 ILL_FITTING = (ArithmeticError, LookupError, ValueError)
 
 
+# What Python says of lists of ours that a damaged model made too short, which tells a user nothing.
+_OF_PYTHON = (
+    "to unpack", "truth value", "empty sequence", "iterable argument is empty", "index out of range", "not in list",
+    "not in tuple", "substring not found",
+)  # fmt: skip
+
+
+def ill_fitting(error: Exception) -> str:
+    """Return that operands do not fit together, and what was raised over it if that speaks of them."""
+    told = str(error)
+    opaque = type(error) is KeyError or not told or any(words in told for words in _OF_PYTHON)
+    return "do not fit together" if opaque else f"do not fit together ({told})"
+
+
 class FuseconvError(Exception):
     """A sentence that says what is wrong and what to do. The command line prints it without a traceback."""
 

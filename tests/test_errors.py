@@ -8,6 +8,7 @@ from fuseconv.errors import (
     InputError,
     UnsupportedError,
     VerificationError,
+    ill_fitting,
     module_error,
     raised,
     suggestion,
@@ -18,6 +19,13 @@ def test_each_error_has_an_exit_code() -> None:
     kinds = (FuseconvError, InputError, DefectError, UnsupportedError, VerificationError)
     assert [kind.exit_code for kind in kinds] == [1, 2, 1, 3, 4]
     assert UnsupportedError("no", [("Betainc", ["x"], "no rule")]).ops == [("Betainc", ["x"], "no rule")]
+
+
+def test_what_python_says_of_our_lists_is_not_told() -> None:
+    for error in (IndexError("tuple index out of range"), KeyError("axis"), ValueError("not enough values to unpack")):
+        assert ill_fitting(error) == "do not fit together"
+    told = "cannot reshape array of size 2 into shape ()"
+    assert ill_fitting(ValueError(told)) == f"do not fit together ({told})"
 
 
 def test_a_name_that_is_like_a_known_one() -> None:

@@ -101,6 +101,8 @@ def error_entry(error: Exception) -> dict[str, Any]:
         return {"message": message, "exit_code": InputError.exit_code}
     if isinstance(error, OSError) and error.strerror:
         # The machine's answer, such as a full disk or a file that may not be read.
+        if isinstance(error, FileNotFoundError) and not error.filename:
+            return {"message": "the working directory no longer exists", "exit_code": InputError.exit_code}
         message = ": ".join(filter(None, (str(error.filename or ""), error.strerror)))
         return {"message": message, "exit_code": InputError.exit_code}
     return {"message": str(DefectError(f"{type(error).__name__}: {error}")), "exit_code": EXIT_DEFECT}

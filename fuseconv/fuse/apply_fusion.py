@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuseconv.errors import ILL_FITTING, is_ours, module_error
+from fuseconv.errors import ILL_FITTING, ill_fitting, is_ours, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Shape, Sym, more_known, substitute_dim
 from fuseconv.ir.graph import Value, replace_uses
@@ -50,7 +50,7 @@ def _raised(fusion: Fusion, error: Exception) -> Exception:
     if isinstance(error, Unsupported):
         return Refused(str(error))
     if isinstance(error, ILL_FITTING) and is_ours(fusion.rewrite):
-        return Refused(f"its operands do not fit together ({error})")
+        return Refused(f"its operands {ill_fitting(error)}")
     return module_error(f"the fusion {fusion.name}", fusion.rewrite, error)
 
 

@@ -15,6 +15,7 @@ from fuseconv.errors import InputError, UnsupportedError, VerificationError
         (VerificationError("it differs"), "it differs", 4),
         (MemoryError("8 GB"), "this machine's memory does not suffice for the model: 8 GB", 2),
         (FileNotFoundError(2, "No such file", "m.pb"), "m.pb: No such file", 2),
+        (FileNotFoundError(2, "No such file or directory"), "the working directory no longer exists", 2),
     ],
 )
 def test_each_error_has_its_exit_code(error: Exception, message: str, code: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import fuseconv.tfl.folders
 import fuseconv.tfl.ops  # noqa: F401  (both fill the tables)
-from fuseconv.errors import ILL_FITTING, UnsupportedError
+from fuseconv.errors import ILL_FITTING, UnsupportedError, ill_fitting
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import STATEFUL, FuncRef, Op, Value
@@ -121,7 +121,7 @@ class Operators:
         except (AttributeError, AssertionError) as error:
             raise DamagedError(f"{op.type} ({op.name}) lacks an operand that it needs, or its shape") from error
         except (TypeError, *ILL_FITTING) as error:
-            raise DamagedError(f"the operands of {op.type} ({op.name}) do not fit together: {error}") from error
+            raise DamagedError(f"the operands of {op.type} ({op.name}) {ill_fitting(error)}") from error
         if len(found) != len(results):
             raise DamagedError(f"{op.type} ({op.name}) makes {len(found)} results, and not {len(results)}")
         for (made, _), dtype in zip(found, dtypes):
@@ -154,6 +154,6 @@ def _add_content(op: Op) -> None:
     try:
         known = result_content(op.type, operands, op.attrs)
     except ILL_FITTING as error:
-        raise DamagedError(f"the operands of {op.type} ({op.name}) do not fit together: {error}") from error
+        raise DamagedError(f"the operands of {op.type} ({op.name}) {ill_fitting(error)}") from error
     if known is not None and op.result.rank == known.ndim:
         op.result.content = known

@@ -25,6 +25,8 @@ from fuseconv.load.traced_functions import SIGNATURE, Traced
 # tf-keras says 'function' of a function whose own name stands in a configuration.
 _UNKNOWN = re.compile(r"(?:Unknown [\w ]+|Could not locate (?:class|function)):? '(?!function')([^']+)'")
 _OBJECT = re.compile(r"<(?:function )?(?:[\w<>]+\.)*(\w+|<lambda>) (?:object )?at 0x[0-9a-f]+>")
+# What Python says where Keras meets a list for a name, or a number for a list.
+_OF_ANOTHER_TYPE = ("unhashable type", "not iterable", "indices must be", "not subscriptable", "has no attribute")
 _LONGEST_REASON = 300
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 
@@ -144,5 +146,9 @@ def _reason(error: Exception) -> str:
     """Return the sentence of a Keras error that says what is wrong: it wraps errors in whole configurations, and
     names objects by their addresses."""
     text = call_error(error).rpartition("Exception encountered:")[2].strip() or type(error).__name__
+    if type(error) is KeyError:
+        text = f"its architecture lacks {text}"
+    elif any(words in text for words in _OF_ANOTHER_TYPE):
+        text = f"a value of its architecture is of another type than Keras takes ({text})"
     line = _OBJECT.sub(r"\1", next(iter(text.splitlines()), "").rstrip("."))
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
-from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
+from fuseconv.errors import ILL_FITTING, UnsupportedError, ill_fitting, is_ours, module_error
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
@@ -169,7 +169,7 @@ def _refusal(error: Exception) -> str:
     if isinstance(error, OverflowError):
         # What numpy says where a size that the rule computed does not fit int32.
         return f"TFLite counts in 32 bits: {error}"
-    return f"its operands do not fit together ({error})"
+    return f"its operands {ill_fitting(error)}"
 
 
 def _oversized(op: Op) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 
-from fuseconv.errors import ILL_FITTING
+from fuseconv.errors import ILL_FITTING, ill_fitting
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Op
 from fuseconv.tf.operands import MAX_RANK, Contradiction, UnknownShape
@@ -81,7 +81,7 @@ def contradiction(op: Op) -> str:
     except UnknownShape:
         return ""
     except ILL_FITTING as error:
-        why = f"its operands do not fit together ({error})"
+        why = f"its operands {ill_fitting(error)}"
     else:
         shapes = [made] if isinstance(made, tuple) else made or ()
         impossible = [shape for shape in shapes if shape and not _is_possible(tuple(shape))]

@@ -14,6 +14,7 @@ import pytest
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module
+from fuseconv.load.through_keras import model_file
 from fuseconv.load.through_keras.model_file import load, newer_keras, trace
 from fuseconv.load.traced_functions import SIGNATURE
 
@@ -300,3 +301,12 @@ def test_sparse_input_is_refused(library: Any, tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_a_file_of_a_newer_keras(wrote: str, installed: str, told: str) -> None:
     assert newer_keras(wrote, installed, "keras") == told
+
+
+@pytest.mark.parametrize(("error", "told"), [
+    (KeyError("kwargs"), "its architecture lacks 'kwargs'"),
+    (TypeError("unhashable type: 'list'"), "of another type than Keras takes (unhashable type: 'list')"),
+    (ValueError("units is -1"), "units is -1"),
+])  # fmt: skip
+def test_what_python_says_inside_keras_is_told_as_what_is_wrong(error: Exception, told: str) -> None:
+    assert model_file._reason(error).endswith(told)
