@@ -17,7 +17,8 @@ from typing import Any
 
 from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.files import map_file
-from fuseconv.ir.graph import Graph, Module
+from fuseconv.ir import types
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op
 from fuseconv.ir.verifier import MalformedError, check
 from fuseconv.load.tflite.buffers import Buffers
 from fuseconv.load.tflite.model_metadata import read_files
@@ -104,9 +105,28 @@ class _Model:
         except CycleError as error:
             raise DamagedError("a subgraph runs itself") from error
         add_signatures(module, self.root, graphs, tensors, set().union(*called.values()))
+        by_name = {graph.name: graph for graph in graphs}
+        for graph in graphs:
+            for op in graph.ops:
+                _hold_to_functions(op, by_name)
         module.functions = {graph.name: graph for graph in graphs if not _is_entry(module, graph)}
         check(module)
         return module
+
+
+def _hold_to_functions(op: Op, graphs: dict[str, Graph]) -> None:
+    """Raise DamagedError unless the subgraphs that an op runs take and make what it gives and makes: LiteRT refuses, or
+    ends over, another number of tensors, and takes one type for another."""
+    given = [value and value.dtype for value in op.operands[1 if op.type == "IF" else 0 :]]
+    made = [value.dtype for value in op.results]
+    for key, ref in op.attrs.items():
+        if not isinstance(ref, FuncRef):
+            continue
+        graph = graphs[ref.name]
+        returned = [types.BOOL] if key == "cond_subgraph_index" else made
+        if [value.dtype for value in graph.inputs] != given or [value.dtype for value in graph.outputs] != returned:
+            what = f"takes or returns other tensors than {op.type} ({op.name}), which runs it"
+            raise DamagedError(f"the subgraph '{graph.name}' {what}")
 
 
 def _is_entry(module: Module, graph: Graph) -> bool:

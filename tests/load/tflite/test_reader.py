@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
@@ -150,6 +151,16 @@ def _recursion(model: Any) -> None:
 def test_what_is_refused(change: Any, match: str) -> None:
     with pytest.raises(InputError, match=match):
         module_of_bytes(changed_dense(change), "it")
+
+
+def test_a_subgraph_that_does_not_fit_the_op_that_runs_it() -> None:
+    model = schema.ModelT.InitFromPackedBuf(to_bytes(loop()), 0)
+    body = model.subgraphs[-1]
+    body.outputs = body.outputs[:-1]
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"TFL3")
+    with pytest.raises(InputError, match="takes or returns other tensors than WHILE"):
+        module_of_bytes(bytes(builder.Output()), "it")
 
 
 def _no_input(model: Any) -> None:
