@@ -180,6 +180,9 @@ def _prune_loop(op: Op, module: Module, report: Report) -> None:
         if operand.is_const:
             for value in (inside, outside):
                 replace_uses_except(value, operand, (body.terminator,))
+            for other, value in enumerate(body.outputs):
+                if value is inside and other != index:  # another variable becomes what this one is
+                    body.terminator.set_operand(other, operand)
             dropped.add(index)
         elif inside.uses == {body.terminator: 1} and not outside.uses:
             dropped.add(index)

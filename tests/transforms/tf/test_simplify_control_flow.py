@@ -105,3 +105,48 @@ def test_a_branch_goes_by_what_its_condition_negates() -> None:
     check_pass("simplify-control-flow", before + SIDES, after + SIDES)
     # A condition of any rank may be a vector, which holds unless it is empty.
     check_pass("simplify-control-flow", before.replace("bool[]", "bool[*]") + SIDES)
+
+
+def test_a_variable_that_becomes_a_constant_invariant() -> None:
+    check_pass("simplify-control-flow", """
+    main {
+      input %n: int32[]
+      input %y: float32[2]
+      %m: int32[]; %a: float32[2]; %b: float32[2] = tf.StatelessWhile(%n, float32[2] [1.0, 2.0], %y) \
+{'cond': @more, 'body': @step}
+      return %b
+    }
+    more {
+      input %i: int32[]
+      input %a: float32[2]
+      input %b: float32[2]
+      %p: bool[] = tf.Less(%i, int32[] 3)
+      return %p
+    }
+    step {
+      input %i: int32[]
+      input %a: float32[2]
+      input %b: float32[2]
+      %j: int32[] = tf.AddV2(%i, int32[] 1)
+      return %j, %a, %a
+    }
+    """, """
+    main {
+      input %n: int32[]
+      input %y: float32[2]
+      %m: int32[]; %b: float32[2] = tf.StatelessWhile(%n, %y) {'cond': @more, 'body': @step}
+      return %b
+    }
+    more {
+      input %i: int32[]
+      input %b: float32[2]
+      %p: bool[] = tf.Less(%i, int32[] 3)
+      return %p
+    }
+    step {
+      input %i: int32[]
+      input %b: float32[2]
+      %j: int32[] = tf.AddV2(%i, int32[] 1)
+      return %j, float32[2] [1.0, 2.0]
+    }
+    """)
