@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -310,11 +310,7 @@ def _verify_signature(
             if progress:
                 progress(f"verify: {signature} run {len(feeds) + 1}")
             actual = file.run(signature, feed)
-            missing = sorted(set(expected) ^ set(actual))
-            if missing:
-                raise VerificationError(
-                    f"the outputs of the signature {signature!r} differ: {', '.join(missing)} is not in both"
-                )
+            _require_same_names("outputs", signature, expected, actual)
             for name, array in expected.items():
                 row = rows.setdefault(name, Comparison(signature, name, dtype_name(array.dtype)))
                 if file.form in MEASURED:
@@ -339,6 +335,15 @@ def _verify_signature(
     return feeds
 
 
+def _require_same_names(ends: str, signature: str, model: Collection[str], file: Collection[str]) -> None:
+    """Refuse to compare what differs in its "inputs" or "outputs"."""
+    if set(model) != set(file):
+        theirs, ours = (", ".join(sorted(names)) or "none" for names in (model, file))
+        raise VerificationError(
+            f"the {ends} of the signature {signature!r} differ: {theirs} in the model, {ours} in the file"
+        )
+
+
 def _agree(
     signature: str,
     model: Mapping[str, Spec],
@@ -349,11 +354,7 @@ def _agree(
 ) -> dict[str, Spec]:
     """Return what each input takes by what the model, the file and the caller say; a known size wins over an unknown
     one."""
-    differing = sorted(set(model) ^ set(file))
-    if differing:
-        raise VerificationError(
-            f"the inputs of the signature {signature!r} differ: {', '.join(differing)} is not in both model and file"
-        )
+    _require_same_names("inputs", signature, model, file)
     specs = {}
     input_shapes = named(input_shapes, model)
     for name, spec in model.items():
