@@ -100,9 +100,9 @@ class _Numbers(click.ParamType):
 # Of every command that writes a file: how it is quantized, but for the form itself, and how it is told of and checked.
 _writing = _together(
     click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
-                 help="Samples of real inputs for int8 and int16x8: an array for each input, of samples as it takes "
-                 "them in a row, or of rows of a batch; a directory of such files, or of JPEG or PNG images; or a "
-                 "script whose samples() yields dicts, which runs."),
+                 help="Samples of real inputs for int8 and int16x8: a file with an array for each input, of samples "
+                 "or of rows of a batch; a directory of such files, or of JPEG or PNG images; or a script, which runs, "
+                 "whose samples() yields dicts of arrays."),
     click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples."),
     click.option("--image-mean", type=_Numbers(), metavar="M[,M,M]",
                  help="Of images: what is subtracted from the numbers 0 to 255, for all channels or for each."),
@@ -171,7 +171,8 @@ _writing = _together(
 @click.option("--keras-loader", type=click.Choice(["auto", "data", "keras"]), default="auto", show_default=True,
               help="Read Keras files as data, or through Keras; auto: through Keras where a layer is not known.")
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")
-@click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
+@click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True,
+              help="Write ops of this type as custom ones. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
 @click.option("--downcast-float64", is_flag=True, help="Compute in float32 what the model computes in float64.")
 @click.option("--metadata", metavar="KEY=VALUE,...", multiple=True,
