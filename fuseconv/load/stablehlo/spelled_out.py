@@ -1,4 +1,5 @@
-"""Recognize functions that JAX spells out in arithmetic: erfc, for which StableHLO has no op, in some fifty ops.
+"""Recognize functions that JAX spells out in arithmetic: erfc, for which StableHLO has no op, in some fifty ops; and
+the logarithm of a sum, of logarithms.
 
 They are told by their exact structure: each op, each constant and how they hang together, as a digest.
 """
@@ -9,10 +10,11 @@ import hashlib
 
 import numpy as np
 
-from fuseconv.load.stablehlo.bytecode import Operation, Var
+from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
 
-# What JAX writes, by its digest; `lax.erfc` of a float32 with jaxlib 0.10.
+# What JAX writes, by its digest; `lax.erfc` of a float32 and `lax.cumlogsumexp` with jaxlib 0.10.
 _KNOWN = {"66261162de465aa6e8e277bbd736ce7f": "Erfc"}
+_JOINS = {"8ee33c380a6149a3f3024a79ea22c964": "LogAddExp"}
 _BROADCASTS = frozenset({"broadcast_in_dim", "dynamic_broadcast_in_dim"})
 _ARITHMETIC = frozenset({
     "abs", "add", "compare", "divide", "exponential", "log", "log_plus_one", "maximum", "minimum", "multiply", "negate",
@@ -32,9 +34,16 @@ def spelled_function(op: Operation) -> tuple[str, Var] | None:
     return (_KNOWN[found], leaf) if found in _KNOWN else None
 
 
-def digest(root: Var, leaf: Var) -> str:
-    """Return a digest of how a value is computed of another and constants; "" if it is of other things too."""
-    known = {leaf: "x"}
+def spelled_join(body: Region) -> str:
+    """Return by which function of two numbers a body joins its arguments; "" if it is another thing."""
+    if len(body.returned) != 1 or len(body.arguments) != 2:
+        return ""
+    return _JOINS.get(digest(body.returned[0], *body.arguments), "")
+
+
+def digest(root: Var, *leaves: Var) -> str:
+    """Return a digest of how a value is computed of others and constants; "" if it is of other things too."""
+    known = dict(zip(leaves, "xyz"))
     lines: list[str] = []
     pending = [root]
     while pending:

@@ -6,6 +6,7 @@ import itertools
 import string
 from collections.abc import Callable, Sequence
 
+import ml_dtypes
 import numpy as np
 
 from fuseconv.ir import types
@@ -16,7 +17,7 @@ from fuseconv.lower.ops.array.concat_and_split import PadV2
 from fuseconv.lower.ops.array.gather_scatter import GatherNd
 from fuseconv.lower.ops.array.slice import XlaDynamicSlice, slice_dims
 from fuseconv.lower.ops.math.einsum import Einsum
-from fuseconv.lower.ops.math.reduction import Cumsum, running
+from fuseconv.lower.ops.math.reduction import Cumsum, CumulativeLogsumexp, running
 from fuseconv.lower.ops.nn.convolution import Conv2D, Conv2DBackpropInput, DepthwiseConv2dNative
 from fuseconv.lower.ops.nn.pooling import AvgPool, MaxPool
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
@@ -27,6 +28,7 @@ from fuseconv.tf.operands import content_of
 from fuseconv.tf.xla_dimension_numbers import Convolution, Dot, Gather
 
 _RUNNING = {"Max": "MAXIMUM", "Min": "MINIMUM", "Mul": "MUL"}
+_RUNNING_ALONE = ("Mul", "LogAddExp")
 
 
 @lowers
@@ -84,7 +86,7 @@ def XlaReduceWindow(
     tfl, x, init_value, window_dimensions, window_strides, base_dilations, window_dilations, padding, *, computation
 ):  # fmt: skip
     """MAX_POOL_2D; AVERAGE_POOL_2D and MUL for a sum. Where the windows are all that is before an element CUMSUM, or
-    what Cumprod is made of."""
+    what Cumprod and CumulativeLogsumexp are made of."""
     require(isinstance(computation, str), "the function that reduces the windows is not a sum, maximum or minimum")
     strides, shape = _ints(window_strides), shape_of(x)
     spread = {*_ints(base_dilations), *_ints(window_dilations)}
@@ -95,8 +97,10 @@ def XlaReduceWindow(
         axis, reverse = cumulative
         if computation == "Add":
             return Cumsum(tfl, x, tfl.ints(axis), reverse=reverse)
+        if computation == "LogAddExp":
+            return CumulativeLogsumexp(tfl, x, tfl.ints(axis), reverse=reverse)
         return running(tfl, _RUNNING[computation], x, tfl.ints(axis), start.item(), reverse=reverse)
-    require(computation != "Mul", "products are of all that is before an element only")
+    require(computation not in _RUNNING_ALONE, "windows of products and logarithms hold all before an element only")
     window, pads = _ints(window_dimensions), _pairs(padding)
     touched = [axis for axis, (size, ends) in enumerate(zip(window, pads)) if size != 1 or any(ends)]
     touched += [axis for axis, stride in enumerate(strides) if stride != 1 and axis not in touched]
@@ -228,14 +232,14 @@ def _is_identity(computation: str, start: np.ndarray, dtype: types.DType) -> boo
     if computation in ("Add", "Mul"):
         return bool(np.all(start == (computation == "Mul")))
     if dtype.is_float:
-        return bool(np.all((start if computation == "Max" else -start) <= _lowest(dtype)))
-    return bool(np.all(start == (_lowest(dtype) if computation == "Max" else np.iinfo(dtype.numpy).max)))
+        return bool(np.all((-start if computation == "Min" else start) <= _lowest(dtype)))
+    return bool(np.all(start == (np.iinfo(dtype.numpy).max if computation == "Min" else _lowest(dtype))))
 
 
 def _lowest(dtype: types.DType) -> float:
     """Return the identity of the maximum for a type: the lowest finite number."""
     kind = dtype.numpy
-    return float(np.finfo(kind).min) if dtype.is_float else int(np.iinfo(kind).min)
+    return float(ml_dtypes.finfo(kind).min) if dtype.is_float else int(np.iinfo(kind).min)
 
 
 def _ints(value: Value) -> list[int]:

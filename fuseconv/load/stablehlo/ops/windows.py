@@ -15,10 +15,13 @@ from fuseconv.load.stablehlo.ops.folds import Windows, folded, parts
 from fuseconv.load.stablehlo.ops.reductions import has_kernel, is_identity, reducers
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.spelled_out import spelled_join
 
 _COMPUTATIONS = {"add": "Add", "maximum": "Max", "minimum": "Min"}
 _PAIRWISE = {"add": "AddV2", "multiply": "Mul", "maximum": "Maximum", "minimum": "Minimum"}
 _CUMULATIVE = {"add": "Cumsum", "multiply": "Cumprod"}
+# What XlaReduceWindow has no running maximum of.
+_NOT_RUNNING = (types.UINT64,)
 # x, the start, and the windows' sizes, strides, two dilations and padding.
 _DYNAMIC_OPERANDS = 7
 
@@ -41,6 +44,9 @@ def _joined(
     kinds = reducers(body, len(xs))
     if kinds and _PAIRWISE.keys() >= {*kinds} and all(x.dtype is not types.BOOL for x in xs):
         return [_reduced(tf, *each, shape, windows) for each in zip(xs, starts, kinds)]
+    named, (start, *_) = spelled_join(body), starts
+    if named and start.is_const and np.all(np.asarray(start.data) == -np.inf) and _running(shape, windows):
+        return [_as_windows(tf, xs[0], start, named, windows)]
     return folded(tf, body, xs, starts, shape, windows)
 
 
@@ -51,18 +57,37 @@ def _reduced(
     neutral = start.is_const and is_identity(joined, start.data)
     touched = [axis for axis in range(len(shape)) if windows.touches(axis)]
     plain = neutral and set(spread) == set(gaps) == {1}
-    if plain and len(touched) == 1 and joined in _CUMULATIVE and set(strides) == {1} and has_kernel(joined, x.dtype):
-        (axis,) = touched
-        for reverse, whole in ((False, (window[axis] - 1, 0)), (True, (0, window[axis] - 1))):
-            if shape[axis] == window[axis] and ends[axis] == whole:
-                attrs = {"reverse": True} if reverse else {}
-                return tf.add(_CUMULATIVE[joined], [x, tf.const(axis)], attrs, x.dtype)
+    running = _running(shape, windows)
+    if neutral and running and joined in _CUMULATIVE and has_kernel(joined, x.dtype):
+        axis, reverse = running
+        return tf.add(_CUMULATIVE[joined], [x, tf.const(axis)], {"reverse": True} if reverse else {}, x.dtype)
+    if neutral and running and joined in _COMPUTATIONS and x.dtype not in _NOT_RUNNING:
+        return _as_windows(tf, x, start, _COMPUTATIONS[joined], windows)
     negative = any(amount < 0 for pair in ends for amount in pair)
     if plain and not negative and x.dtype is types.FLOAT32 and 0 < len(touched) <= 2 and joined in _COMPUTATIONS:
         return _pooled(tf, x, start, _COMPUTATIONS[joined], touched, window, strides, ends)
     first, *others = parts(tf, x, start, shape, windows)
     made = functools.reduce(lambda made, part: tf.add(_PAIRWISE[joined], [made, part], {}, x.dtype), others, first)
     return made if neutral else tf.add(_PAIRWISE[joined], [made, start], {}, x.dtype)
+
+
+def _running(shape: tuple[int | None, ...], windows: Windows) -> tuple[int, bool] | None:
+    """Return the dimension along which windows hold all elements before each, or all behind it (True); None if they
+    hold others."""
+    touched = [axis for axis in range(len(shape)) if windows.touches(axis)]
+    if len(touched) != 1 or {*windows.strides, *windows.spread, *windows.gaps} != {1}:
+        return None
+    (axis,) = touched
+    size = windows.sizes[axis]
+    whole = {(size - 1, 0): False, (0, size - 1): True}
+    return (axis, whole[windows.ends[axis]]) if shape[axis] == size and windows.ends[axis] in whole else None
+
+
+def _as_windows(tf: Scope, x: Value, start: Value, computation: str, windows: Windows) -> Value:
+    *amounts, ends = windows
+    padding = tf.const([list(pair) for pair in ends])
+    operands = [x, start, *map(tf.ints, amounts), padding]
+    return tf.add("XlaReduceWindow", operands, {"computation": computation}, x.dtype)
 
 
 def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) -> Value:
@@ -82,13 +107,13 @@ def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) ->
             shape = tuple(None if windows.touches(axis) else size for axis, size in enumerate(shape))
         return _joined(tf, body, [x], [start], shape, windows)[0]
     kinds = reducers(body, 1)
-    named = _COMPUTATIONS | {"multiply": "Mul"}
+    named = (_COMPUTATIONS | {"multiply": "Mul"}).get(kinds[0], "") if kinds else spelled_join(body)
     refuse_unless(
-        kinds and kinds[0] in named,
+        named,
         "windows of a size that only a run tells are joined by no sum, product, maximum or minimum; export it with "
         "known sizes of these dimensions",
     )
-    return tf.add("XlaReduceWindow", operands, {"computation": named[kinds[0]]}, operands[0].dtype)  # type: ignore[index]
+    return tf.add("XlaReduceWindow", operands, {"computation": named}, operands[0].dtype)
 
 
 def _pooled(
@@ -107,12 +132,7 @@ def _pooled(
     others_count = rank - len(touched)
     if not (rank == 4 and set(touched) <= {1, 2}):
         moved, shape, window, strides, ends = _as_image(tf, moved, len(touched), others_count, window, strides, ends)
-    made = tf.add(
-        "XlaReduceWindow",
-        [moved, start, tf.ints(window), tf.ints(strides), tf.ints([1] * 4), tf.ints([1] * 4),
-         tf.const([list(pair) for pair in ends])],
-        {"computation": computation}, x.dtype,
-    )  # fmt: skip
+    made = _as_windows(tf, moved, start, computation, Windows(window, strides, [1] * 4, [1] * 4, ends))
     if shape is not None:
         made = _of_image(tf, made, shape, len(touched), others_count)
     return made if order == list(range(rank)) else tf.Transpose(made, np.argsort(order).tolist())

@@ -144,12 +144,12 @@ def CumulativeLogsumexp(tfl, x, axis, *, exclusive=False, reverse=False):
     nothing = float(np.finfo(np.float32).min)
 
     def combined(tfl: Lowering, total: Value, other: Value) -> Value:
-        larger = tfl.maximum(total, other)
-        distance = tfl.sub(larger, tfl.minimum(total, other))
-        return tfl.add(larger, softplus_of_negative(tfl, distance))
+        larger = elementwise(tfl, "MAXIMUM", total, other)
+        distance = elementwise(tfl, "SUB", larger, elementwise(tfl, "MINIMUM", total, other))
+        return elementwise(tfl, "ADD", larger, softplus_of_negative(tfl, distance))
 
-    total = _prefix_scan(tfl, tfl.maximum(x, nothing), axis, combined, nothing, exclusive, reverse)
-    return select(tfl, tfl.less_equal(total, nothing), -np.inf, total)
+    total = _prefix_scan(tfl, elementwise(tfl, "MAXIMUM", x, nothing), axis, combined, nothing, exclusive, reverse)
+    return select(tfl, elementwise(tfl, "LESS_EQUAL", total, nothing), -np.inf, total)
 
 
 @lowers

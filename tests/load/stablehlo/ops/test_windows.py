@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Value
+from fuseconv.load.stablehlo.bytecode import read_bytecode
 from fuseconv.load.stablehlo.importer import ModuleImporter
 from fuseconv.load.stablehlo.ops.folds import Windows
-from fuseconv.load.stablehlo.ops.windows import _reduced, dynamic_windows
+from fuseconv.load.stablehlo.ops.reductions import lowest
+from fuseconv.load.stablehlo.ops.windows import _joined, _reduced, dynamic_windows
 from fuseconv.load.stablehlo.scope import RefusedError, Scope
-from tests.load.stablehlo.modules import check_case, computed, names, new_scope, operation, region
+from tests.load.stablehlo.modules import cases, check_case, computed, names, new_scope, operation, region, walk
 
 
 @pytest.mark.parametrize("name", names("windows"))
@@ -33,6 +37,35 @@ def test_pools_of_any_dimensions(shape: tuple[int, ...], sizes: tuple[int, ...],
     (scope, (x,)), ones = new_scope(data), [1] * len(shape)
     made = _reduced(scope, x, scope.const(np.float32(0)), "add", shape, Windows([*sizes], ones, ones, ones, [*ends]))
     expected = np.lib.stride_tricks.sliding_window_view(np.pad(data, ends), sizes).sum(tuple(range(-len(shape), 0)))
+    np.testing.assert_allclose(computed(scope, made, data), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint32, np.int64, ml_dtypes.bfloat16, np.float32])
+def test_running_extremes_of_any_length_take_few_ops(kind: Any) -> None:
+    data = np.random.default_rng(0).integers(0, 100, (2, 300)).astype(kind)
+    (scope, (x,)), ones = new_scope(data), [1, 1]
+    least, windows = lowest(x.dtype), Windows([1, 300], ones, ones, ones, [(0, 0), (299, 0)])
+    made = _reduced(scope, x, scope.const(np.array(least, kind)), "maximum", data.shape, windows)
+    np.testing.assert_array_equal(computed(scope, made, data), np.maximum.accumulate(data, 1))
+    assert len(scope.out) == 1
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_running_sums_of_logarithms_of_any_length(dynamic: bool, tmp_path: Path) -> None:
+    function = read_bytecode(cases()["windows/cumulative_logsumexp"].data, "it").functions["cumlogsumexp"]
+    (body,) = [op.regions[0] for op in walk(function) if op.name == "reduce_window"]
+    data = np.random.default_rng(0).standard_normal((2, 300)).astype(np.float32)
+    data[0, :3] = -np.inf
+    scope, (x,) = new_scope(data)
+    start, ones, pads = scope.const(np.array(-np.inf, np.float32)), [1, 1], [(0, 0), (0, 299)]
+    if dynamic:
+        amounts = [scope.const(each) for each in (ones, ones, ones, pads)]
+        kind = "float32[2,300] float32[] int32[2] int32[2] int32[2] int32[2] int32[2,2] -> float32[2,300]"
+        sizes = scope.ConcatV2(scope.const([1]), scope.StridedSlice(scope.shape(x), [1], [2], [1]), 0)
+        made = dynamic_windows(scope, operation(f"custom_call {kind}"), body, x, start, sizes, *amounts)
+    else:
+        (made,) = _joined(scope, body, [x], [start], data.shape, Windows([1, 300], ones, ones, ones, pads))
+    expected = np.logaddexp.accumulate(data[:, ::-1].astype(np.float64), 1)[:, ::-1]
     np.testing.assert_allclose(computed(scope, made, data), expected, atol=1e-5)
 
 
