@@ -188,3 +188,7 @@ def test_number_of_top_elements_at_run_time():
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
 def test_cumulative_logsumexp(dtype, flags):
     check(lambda x: tf.math.cumulative_logsumexp(x, 1, **flags), tf.TensorSpec([None, 6], dtype))
+
+
+def test_cumulative_logsumexp_of_more_dimensions_than_kernels_take():
+    check(lambda x: tf.math.cumulative_logsumexp(x, 2), tf.TensorSpec([None, 2, 5, 2, 3, 2], tf.float32))
