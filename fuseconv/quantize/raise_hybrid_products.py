@@ -19,6 +19,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import LARGEST
 from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.selection import Selection
+from fuseconv.quantize.weights_to_int8 import LEAST_ELEMENTS
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS
@@ -58,8 +59,8 @@ class _Product:
 def raise_hybrid_products(module: Module, report: Report, quantize: str, selection: Selection) -> None:
     """Raise products that quantize activations themselves: BATCH_MATMUL(ROUND(x * s), w) -> FULLY_CONNECTED(x, int8 w).
 
-    What divides by the scales behind the product goes, too. For `int4`, weights have 4 bits if these hold them.
-    Others, and those for integer kernels, which have ranges of their own, are expanded for now."""
+    What divides by the scales behind the product goes, too. For `int4`, weights have 4 bits if these hold them, and 8
+    if they are few. Others, and those for integer kernels, which have ranges of their own, are expanded for now."""
     for graph in module.graphs():
         products = [_READ[op.kind](op) for op in graph.ops if op.kind in _READ and not selection.refusal(op)]
         found = {product.end: product for product in products if product is not None}
@@ -77,7 +78,10 @@ def _stored_type(product: _Product, quantize: str) -> DType | None:
         return types.INT8
     # Rows of an odd number of inputs would begin within a byte.
     fits = np.abs(product.weights).max() <= LARGEST[types.INT4] and product.weights.shape[0] % 2 == 0
-    return types.INT4 if quantize == "int4" and fits else None
+    if quantize != "int4":
+        return None
+    # Few weights would not be rounded to 4 bits, but become floats.
+    return types.INT4 if fits else types.INT8 if product.weights.size < LEAST_ELEMENTS else None
 
 
 def _product(op: Op) -> _Product | None:

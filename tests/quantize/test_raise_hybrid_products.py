@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fuseconv.quantize import raise_hybrid_products
 from fuseconv.quantize.selection import Selection
 from tests.check_pass import check_pass
 
@@ -40,11 +41,15 @@ def test_the_stored_integers_are_kept() -> None:
     assert [(item.type, item.before, item.after) for item in context.report.quantized] == [("int8", 6, 6)]
 
 
-@pytest.mark.parametrize(("largest", "stored"), [
-    (7, "int4[3,2]<0.5,0.25,0.125@0> [[1, 4], [2, 5], [3, 7]]"),
-    (8, "float32[3,2] [[0.5, 2], [0.5, 1.25], [0.375, 1]]"),
+@pytest.mark.parametrize(("largest", "least", "stored"), [
+    (7, 1, "int4[3,2]<0.5,0.25,0.125@0> [[1, 4], [2, 5], [3, 7]]"),
+    (8, 1, "float32[3,2] [[0.5, 2], [0.5, 1.25], [0.375, 1]]"),  # which becomes one of 4 bits
+    (8, 7, "int8[3,2]<0.5,0.25,0.125@0> [[1, 4], [2, 5], [3, 8]]"),
 ])  # fmt: skip
-def test_4_bits_are_kept_if_they_hold_the_integers(largest: int, stored: str) -> None:
+def test_4_bits_are_kept_if_they_hold_the_integers(
+    largest: int, least: int, stored: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(raise_hybrid_products, "LEAST_ELEMENTS", least)
     check_pass("raise-hybrid-products", _BEFORE.replace("127]]", f"{largest}]]"), f"""
     main {{
       input %x: float32[n,2]
@@ -81,6 +86,23 @@ _OF_FLOATS = _BEFORE.replace(_PRODUCT, """
       %p: float32[n,3] = tfl.FULLY_CONNECTED(%h, float32[3,2] [[3.5, 0.5], [-7, 3], [0, 0]], _)
       %r: float32[n,3] = tfl.DIV(%p, %s)
 """)
+
+
+def test_rows_and_integers_that_are_floats() -> None:
+    """As in a Keras file that is read as data: with scales of channels, and no CAST."""
+    floats = """
+      %p: float32[n,3] = tfl.FULLY_CONNECTED(%f, float32[3,2] [[1, 4], [2, 5], [3, 127]], _)
+      %k: float32[n,3] = tfl.MUL(float32[3] [2, 4, 8], %s)
+      %r: float32[n,3] = tfl.DIV(%p, %k)
+"""
+    before = _BEFORE.replace(_PRODUCT, floats).replace("      %q: int8[n,2] = tfl.CAST(%f)\n", "")
+    check_pass("raise-hybrid-products", before, """
+    main {
+      input %x: float32[n,2]
+      %r: float32[n,3] = tfl.FULLY_CONNECTED(%x, int8[3,2]<0.5,0.25,0.125@0> [[1, 4], [2, 5], [3, 127]])
+      return %r
+    }
+    """, quantize="dynamic")
 
 
 def test_products_of_floats_on_a_grid() -> None:
