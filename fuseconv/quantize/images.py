@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ SUFFIXES = (".jpeg", ".jpg", ".png")
 _PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 # What is decoded is in memory as a whole: 100 MB at most.
 _LARGEST_FILE, _MOST_PIXELS = 1 << 26, 1 << 25
+# What TensorFlow puts around what it says: the function that ran, and the op.
+_OF_TENSORFLOW = re.compile(r"\{\{.*?\}\}|\[Op:\w+\].*", re.DOTALL)
 _CHANNELS = (1, 3)
 
 
@@ -129,7 +132,8 @@ def _image(path: Path, wanted: _Input, pixels: Pixels) -> np.ndarray:
         if wanted.size is not None:
             image = tf.image.resize(image, wanted.size)  # bilinear, as Keras loads images
     except (OSError, tf.errors.OpError) as error:
-        raise InputError(f"the image {path} cannot be read: {' '.join(str(error).split())[:200]}") from error
+        why = " ".join(_OF_TENSORFLOW.sub("", str(error)).split())[:200]
+        raise InputError(f"the image {path} cannot be read: {why}") from error
     array = image.numpy()
     return np.rint(array).astype(np.uint8) if wanted.as_bytes else pixels.apply(array)
 

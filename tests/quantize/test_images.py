@@ -81,7 +81,7 @@ def _png(width: int, height: int) -> bytes:
 @pytest.mark.parametrize(("content", "why"), [
     (b"", "is neither a JPEG nor a PNG"), (b"GIF89a", "is neither a JPEG nor a PNG"),
     (_png(100_000, 100_000), "of 100000 x 100000 is larger than 32 million pixels"),
-    (_png(4, 4), "cannot be read"), (b"\xff\xd8\xff\xe0damaged", "cannot be read"),
+    (_png(4, 4), r"cannot be read: [^{\[]*$"), (b"\xff\xd8\xff\xe0damaged", r"cannot be read: [^{\[]*$"),
 ])  # fmt: skip
 def test_files_that_are_no_images(content: bytes, why: str, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(content)
