@@ -40,3 +40,21 @@ def test_small_strides_stay() -> None:
 
 def test_what_is_not_padded_stays() -> None:
     _check("h,w", "'stride_h': 4, 'stride_w': 4", passes_by=False, padding="VALID")
+
+
+def test_a_variable_is_read_for_each_operand() -> None:
+    text = """
+    main {
+      input %x: float32[2]
+      %h: resource[] = tfl.VAR_HANDLE() {'shared_name': 'v', 'container': ''}
+      %v: float32[2] = tfl.READ_VARIABLE(%h)
+      %y: float32[2] = tfl.ADD(%v, OTHER)
+      tfl.ASSIGN_VARIABLE(%h, %x)
+      %z: float32[2] = tfl.MUL(%v, %y)
+      return %z
+    }
+    """
+    read = "%v: float32[2] = tfl.READ_VARIABLE(%h)"
+    twice = text.replace(read, f"{read}\n      {read.replace('%v', '%u')}").replace("OTHER", "%u")
+    check_pass("bypass-xnnpack", text.replace("OTHER", "%v"), twice)
+    check_pass("bypass-xnnpack", text.replace("OTHER", "%x"))
