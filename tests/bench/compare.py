@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import table
-from tests.bench.models import MODELS
+from tests.bench.models import chosen
 from tests.bench.process import WORKER, WorkerError, run, work
 
 BUILD = Path("build")
@@ -83,7 +83,7 @@ def main() -> int:
     results = {}
     with checked_out(options.base) as base:
         trees = {"base": base, "head": Path.cwd()}
-        for name in options.only.split(",") if options.only else MODELS:
+        for name in chosen(options.only):
             try:
                 sides = results[name] = measure(name, trees, options.rounds)
             except WorkerError as error:

@@ -313,3 +313,11 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def chosen(only: str) -> list[str]:
+    """The names that --only gives, with commas between them; without, all. Ends the process at a name of no model."""
+    names = only.split(",") if only else list(MODELS)
+    if unknown := [name for name in names if name not in MODELS]:
+        raise SystemExit(f"no model is called {', '.join(unknown)}; there are {', '.join(MODELS)}")
+    return names

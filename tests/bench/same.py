@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.bench.compare import BUILD, MODEL_DIRECTORY, checked_out
-from tests.bench.models import MODELS
+from tests.bench.models import chosen
 from tests.bench.process import work
 
 # What one side runs: digests of the models named on standard input, one JSON line each. It must run on any commit.
@@ -38,7 +38,7 @@ for line in sys.stdin:
 def models(cases: Path, only: str = "") -> list[Path]:
     """The models to convert: those of testdata/ and of the benchmark, or of the latter `only` some; operator cases."""
     testdata = [path for path in sorted(Path("testdata").iterdir()) if path.name != "opcases" and path.suffix != ".py"]
-    names = only.split(",") if only else list(MODELS)
+    names = chosen(only)
     for name in names:
         work("make", name, MODEL_DIRECTORY)
     return [*testdata, *(MODEL_DIRECTORY / name for name in names), *sorted(cases.glob("*/saved_model"))]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.bench.compare import verdict
+from tests.bench.models import MODELS, chosen
 
 STEADY = [1.00, 1.01, 1.00, 1.02, 1.01]
 NOISY = [0.9, 1.3, 1.0, 1.1, 1.6]
@@ -27,3 +30,9 @@ def test_counts_are_compared_as_they_are() -> None:
     assert verdict("ops", [70, 70], [71, 71]) == "more"
     assert not verdict("ops", [70, 70], [70, 70])
     assert verdict("bytes", [1000, 1000], [999, 999]) == "less"
+
+
+def test_models_are_chosen_by_their_names() -> None:
+    assert chosen("") == list(MODELS) and chosen("ResNet50,DenseNet121") == ["ResNet50", "DenseNet121"]
+    with pytest.raises(SystemExit, match="no model is called LSTM; there are MobileNetV2, "):
+        chosen("ResNet50,LSTM")
