@@ -61,7 +61,7 @@ def rewrite_lstm(tfl: Builder, m: Match) -> dict[str, Value]:
     outputs = tfl.bidirectional_sequence_lstm(
         m.x, *weights, *states, *[None] * 9, time_major=m.attrs["time_major"], **lstm.op_attrs(m)
     )
-    made = _outputs(tfl, m, outputs)
+    made = _outputs(tfl, m, outputs, states[::2])
     for direction, one, cell in zip(_DIRECTIONS, both, states[1::2]):
         if m.reads(f"{direction}_c"):
             last = _last(tfl, m, made, direction)
@@ -76,30 +76,32 @@ def check_rnn(m: Match) -> None:
 
 def rewrite_rnn(tfl: Builder, m: Match) -> dict[str, Value]:
     operands: list[Value] = []
+    states: list[Value] = []
     for one in _directions(m, _RNN):
-        operands += rnn.weights(tfl, one)
-        operands.append(lstm.variable_state(tfl, one.h0))
+        states.append(lstm.variable_state(tfl, one.h0))
+        operands += [*rnn.weights(tfl, one), states[-1]]
     outputs = tfl.bidirectional_sequence_rnn(
         m.x, *operands, None, None, None, time_major=m.attrs["time_major"],
         fused_activation_function=m.attrs["activation"].upper(),
     )  # fmt: skip
-    return _outputs(tfl, m, outputs)
+    return _outputs(tfl, m, outputs, states)
 
 
-def _outputs(tfl: Builder, m: Match, outputs: list[Value]) -> dict[str, Value]:
-    """Return the sequences and, where they are read, their ends."""
+def _outputs(tfl: Builder, m: Match, outputs: list[Value], states: list[Value]) -> dict[str, Value]:
+    """Return the sequences and, where they are read, their ends. states: the tensors of both states h."""
     made = {f"{direction}_sequence": output for direction, output in zip(_DIRECTIONS, outputs)}
-    for direction in _DIRECTIONS:
-        for name in ("last", "h"):
-            if m.reads(f"{direction}_{name}"):
-                made[f"{direction}_{name}"] = _last(tfl, m, made, direction)
+    for direction, state in zip(_DIRECTIONS, states):
+        if m.reads(f"{direction}_last"):
+            made[f"{direction}_last"] = _last(tfl, m, made, direction)
+        if m.reads(f"{direction}_h"):
+            made[f"{direction}_h"] = lstm.last_state(tfl, m, _last(tfl, m, made, direction), state)
     return made
 
 
 def _last(tfl: Builder, m: Match, made: dict[str, Value], direction: str) -> Value:
-    """Return the last output of a direction, built once."""
-    known = next((made[f"{direction}_{name}"] for name in ("last", "h") if f"{direction}_{name}" in made), None)
+    """Return the last output of a direction."""
     axis = 0 if m.attrs["time_major"] else 1
+    known = made.get(f"{direction}_last")
     return known or lstm.last_step(tfl, made[f"{direction}_sequence"], axis, direction == "backward")
 
 

@@ -127,9 +127,11 @@ def rewrite_sequence(tfl: Builder, m: Match, weights: list[Value | None], **attr
     sequence = tfl.unidirectional_sequence_lstm(x, *weights, h, c, time_major=time_axis == 0, **attrs)
     made = {"sequence": sequence}
     if m.reads("last") or m.reads("h") or m.reads("c"):
-        made["last"] = made["h"] = last_step(tfl, sequence, time_axis)
+        made["last"] = last_step(tfl, sequence, time_axis)
+    if m.reads("h"):
+        made["h"] = last_state(tfl, m, made["last"], h)
     if m.reads("c"):
-        made["c"] = state_after(tfl, made["h"], c, units_of(m))
+        made["c"] = state_after(tfl, made["last"], c, units_of(m))
     if m.reads("runtime"):
         made["runtime"] = tfl.const(0.0, m.results["runtime"].dtype)
     return made
@@ -148,6 +150,14 @@ def state_after(tfl: Builder, output: Value, state: Value, units: int) -> Value:
     """
     joined = tfl.concatenation(output, state, axis=1)
     return tfl.slice(joined, [0, output.shape[1]], [-1, units])  # type: ignore[index]
+
+
+def last_state(tfl: Builder, m: Match, output: Value, state: Value) -> Value:
+    """Return the state [batch, u] after the op whose last output is `output`: that, or, as a sequence of unknown length
+    may have no steps, what the state tensor holds."""
+    if isinstance(m.x.shape[0 if m.attrs["time_major"] else 1], int):
+        return output
+    return state_after(tfl, output, state, state.shape[1])  # type: ignore[index,arg-type]
 
 
 def variable_state(tfl: Builder, initial: Value) -> Value:

@@ -10,7 +10,7 @@ none.
 from __future__ import annotations
 
 from fuseconv.fuse.match import Fusion, Match, composite
-from fuseconv.fusions.lstm import last_step, variable_state
+from fuseconv.fusions.lstm import last_state, last_step, variable_state
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
@@ -45,13 +45,16 @@ def weights(tfl: Builder, m: Match) -> list[Value]:
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
     time_axis = 0 if m.attrs["time_major"] else 1
     x = tfl.reverse_v2(m.x, [time_axis]) if m.attrs["go_backwards"] else m.x
+    state = variable_state(tfl, m.h0)
     sequence = tfl.unidirectional_sequence_rnn(
-        x, *weights(tfl, m), variable_state(tfl, m.h0),
+        x, *weights(tfl, m), state,
         fused_activation_function=m.attrs["activation"].upper(), time_major=time_axis == 0,
     )  # fmt: skip
     made = {"sequence": sequence}
     if m.reads("last") or m.reads("h"):
-        made["last"] = made["h"] = last_step(tfl, sequence, time_axis)
+        made["last"] = last_step(tfl, sequence, time_axis)
+    if m.reads("h"):
+        made["h"] = last_state(tfl, m, made["last"], state)
     return made
 
 

@@ -19,12 +19,18 @@ class _Sizing(str):
     """The type of an op that computes sizes of a dynamic batch, and is not there where these are known."""
 
 
+class _OfUnknownLength(str):
+    """The type of an op that is there where a sequence may have no steps, and not where the length is known."""
+
+
 # The number of rows of a dynamic batch, once for all states of a layer.
 SIZE: list[str] = [_Sizing(op) for op in ("SHAPE", "STRIDED_SLICE", "CONCATENATION")]
 ZEROS = "FILL"
 # A state that is given, of a dynamic batch.
 GIVEN = ["TILE"]
 LAST = ["STRIDED_SLICE"]
+# What reads the state behind the last output, which may be none.
+LAST_STATE: list[str] = [*LAST, *(_OfUnknownLength(op) for op in ("CONCATENATION", "STRIDED_SLICE"))]
 # What reads the cell state behind the last output.
 CELL = ["CONCATENATION", "STRIDED_SLICE"]
 REVERSED = ["REVERSE_V2"]
@@ -40,13 +46,18 @@ def rnn(*more: list[str]) -> list[str]:
     return [*SIZE, ZEROS, RNN, *(op for ops in more for op in ops)]
 
 
+def of_known_length(ops: list[str]) -> list[str]:
+    """Return the ops of a file where the length of sequences is known."""
+    return [op for op in ops if not isinstance(op, _OfUnknownLength)]
+
+
 def check_both(
     function: Callable[..., Any], *specs: tf.TensorSpec, ops: list[str], sizes: tuple[int, int] = (2, 7), **options: Any
 ) -> Converted:
     """`check`, with unknown dimensions and with fixed ones. ops: of the first file; the other one knows the sizes of
     states that are zero or given. sizes: what fixed dimensions are, the first one and others. Returns the first."""
     converted = check(function, *specs, ops=ops, static=False, **options)
-    left = [op for op in ops if not isinstance(op, _Sizing)]
+    left = [op for op in of_known_length(ops) if not isinstance(op, _Sizing)]
     fixed = []
     for spec in specs:
         shape = [sizes[axis > 0] if size is None else size for axis, size in enumerate(spec.shape.as_list())]

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check
-from tests.transforms.rnn.expected import CELL, LAST, LSTM, REVERSED, check_both, rnn
+from tests.transforms.rnn.expected import CELL, LAST, LAST_STATE, LSTM, REVERSED, check_both, of_known_length, rnn
 from tests.transforms.rnn.expected import lstm as lstm_ops
 from tests.transforms.rnn.lstm_steps import BIAS, IN, KERNEL, RECURRENT, UNITS, loop, lstm, weight
 
@@ -111,7 +112,7 @@ STEPS: list[Callable[..., States]] = [
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_lstm_steps(step: Callable[..., States]) -> None:
-    check_both(loop(step), DYNAMIC, ops=lstm_ops(LAST, CELL))
+    check_both(loop(step), DYNAMIC, ops=lstm_ops(LAST_STATE, CELL))
 
 
 def test_a_projection() -> None:
@@ -139,7 +140,7 @@ def _rectified(x: tf.Tensor, h: tf.Tensor) -> States:
 
 @pytest.mark.parametrize("step", [_simple, _linear, _rectified], ids=lambda step: step.__name__)
 def test_simple_steps(step: Callable[..., States]) -> None:
-    check_both(loop(step, [UNITS]), DYNAMIC, ops=rnn(LAST))
+    check_both(loop(step, [UNITS]), DYNAMIC, ops=rnn(LAST_STATE))
 
 
 def _zeros(x: tf.Tensor) -> tf.Tensor:
@@ -231,14 +232,14 @@ def _last_of_a_range(x: tf.Tensor) -> tf.Tensor:
 LOOPS: dict[str, tuple[Callable[[tf.Tensor], Any], list[str]]] = {
     "over a range": (_over_a_range, lstm_ops(["TRANSPOSE"], LAST, CELL)),
     "over a growing array": (_over_a_growing_array, lstm_ops()),
-    "over a tensor": (_over_a_tensor, lstm_ops(LAST)),
+    "over a tensor": (_over_a_tensor, lstm_ops(LAST_STATE)),
     "while": (_while_true, lstm_ops(LAST, CELL)),
-    "from the end": (_from_the_end, lstm_ops(REVERSED, LAST)),
+    "from the end": (_from_the_end, lstm_ops(REVERSED, LAST_STATE)),
     "scan": (_scan, lstm_ops(["TRANSPOSE"])),
     "ends of a scan": (_ends_of_a_scan, lstm_ops(["TRANSPOSE"], LAST, CELL)),
     "scan of outputs and states": (_scan_of_outputs_and_states, lstm_ops(["TRANSPOSE"])),
     "scan of a simple RNN": (_simple_scan_of_outputs_and_states, rnn(["TRANSPOSE", "ADD"])),
-    "an output that is a state": (tf.function(_last_of_a_range), lstm_ops(LAST)),
+    "an output that is a state": (tf.function(_last_of_a_range), lstm_ops(LAST_STATE)),
 }
 
 
@@ -246,7 +247,28 @@ LOOPS: dict[str, tuple[Callable[[tf.Tensor], Any], list[str]]] = {
 def test_loops(name: str) -> None:
     function, ops = LOOPS[name]
     check_both(function, DYNAMIC, ops=ops)
-    check(function, tf.TensorSpec([None, 6, IN]), ops=ops, static=False)
+    check(function, tf.TensorSpec([None, 6, IN]), ops=of_known_length(ops), static=False)
+
+
+@pytest.mark.parametrize("step, fused", [(lstm, LSTM), (_simple, "UNIDIRECTIONAL_SEQUENCE_RNN")], ids=["lstm", "rnn"])
+@pytest.mark.parametrize("starts_from_zeros", [True, False])
+def test_no_steps_leave_the_states(step: Callable[..., States], fused: str, starts_from_zeros: bool) -> None:
+    """What is behind the last output of a sequence without any is no output of an earlier run, nor memory of others."""
+    count = 2 if fused == LSTM else 1
+
+    def states(x: tf.Tensor, *given: tf.Tensor) -> Any:
+        states = [_zeros(x)] * count if starts_from_zeros else list(given)
+        return tf.while_loop(
+            lambda t, *_: t < tf.shape(x)[1], lambda t, *states: (t + 1, *step(x[:, t], *states)), (0, *states)
+        )[1:]
+
+    draw = np.random.default_rng(3).standard_normal
+    for steps in (0, 4):
+        arrays = [draw((2, steps, IN), np.float32), *(draw((2, UNITS), np.float32) for _ in range(count))]
+        specs = [DYNAMIC, *[tf.TensorSpec([None, UNITS])] * count]
+        used = 1 if starts_from_zeros else 1 + count
+        converted = check(states, *specs[:used], inputs=arrays[:used], static=False)
+        assert fused in converted.ops
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(1)])
