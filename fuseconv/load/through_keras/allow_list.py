@@ -170,16 +170,17 @@ TENSOR_PROPERTIES = _names("dense_shape flat_values indices nested_row_splits ro
 _BY_NAMESPACE = {
     "": """
         abs add add_n argmax argmin argsort as_string batch_to_space bitcast boolean_mask broadcast_to cast clip_by_norm
-        clip_by_value complex concat convert_to_tensor cumsum divide dynamic_partition dynamic_stitch einsum
-        ensure_shape equal exp expand_dims extract_volume_patches eye fill floor gather gather_nd greater greater_equal
-        histogram_fixed_width histogram_fixed_width_bins identity identity_n less less_equal linspace logical_and
-        logical_not logical_or matmul maximum meshgrid minimum multiply negative norm not_equal one_hot ones ones_like
-        pad pow range rank realdiv reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
-        reduce_sum repeat reshape reverse reverse_sequence roll round saturate_cast scalar_mul scatter_nd searchsorted
-        sequence_mask shape shape_n sigmoid sign sin size slice sort space_to_batch space_to_batch_nd split sqrt square
-        squeeze stack stop_gradient strided_slice subtract tan tanh tensor_scatter_nd_add tensor_scatter_nd_max
-        tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot tile transpose truediv
-        truncatediv truncatemod unique unique_with_counts unravel_index unstack where zeros zeros_like
+        clip_by_value complex concat convert_to_tensor cumsum depth_to_space divide dynamic_partition dynamic_stitch
+        einsum ensure_shape equal exp expand_dims extract_volume_patches eye fill floor floor_div gather gather_nd
+        greater greater_equal histogram_fixed_width histogram_fixed_width_bins identity identity_n less less_equal
+        linspace logical_and logical_not logical_or matmul maximum meshgrid minimum multiply negative norm not_equal
+        one_hot ones ones_like pad pow range rank realdiv reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean
+        reduce_min reduce_prod reduce_sum repeat reshape reverse reverse_sequence roll round saturate_cast scalar_mul
+        scatter_nd searchsorted sequence_mask shape shape_n sigmoid sign sin size slice sort space_to_batch
+        space_to_batch_nd space_to_depth split sqrt square squeeze stack stop_gradient strided_slice subtract tan tanh
+        tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update
+        tensordot tile transpose truediv truncatediv truncatemod unique unique_with_counts unravel_index unstack where
+        zeros zeros_like
     """,
     "__operators__": """
         add eq getitem ne ragged_getitem

@@ -118,6 +118,14 @@ def test_functions_are_tensorflows_own() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["floor_div", "depth_to_space", "space_to_depth"])
+def test_functions_that_are_read_as_data_are_allowed(name: str) -> None:
+    """tf-keras writes them so where a model says x // y, tf.nn.depth_to_space or tf.nn.space_to_depth."""
+    config = {"name": "x", "function": f"compat.v1.{name}"}
+    item = {"class_name": "TFOpLambda", "module": "keras.layers", "config": config, "registered_name": "TFOpLambda"}
+    config_check.check(Path("m.h5"), {"layers": [item]}, known=(), trusted=False)
+
+
 def test_ops_take_no_handles_and_no_functions() -> None:
     from fuseconv.load.op_defs import OpDefs
 
