@@ -279,7 +279,8 @@ def _quantize_file(
         raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
     if is_path(file) and (Path(file).is_dir() or Path(file).suffix.lower() in MODEL_SUFFIXES):
         how = f"fuseconv convert {file} --quantize {options.quantize}"
-        raise InputError(f"{file} is a model, not a .tflite file: quantize it as you convert it: {how}")
+        kind = "a directory" if Path(file).is_dir() else "a model"
+        raise InputError(f"{file} is {kind}, not a .tflite file: quantize a model as you convert it, {how}")
     budget = options.budget(lambda: size_on_disk(Path(file)))
     report = Report(os.fspath(file), **_for_micro(options, out))
     target = None if out is None else resolve(out, file, "--output")
