@@ -153,7 +153,9 @@ def select(op: Op, condition: Value, x: Value, y: Value) -> Shapes:
 @infers("BiasAdd", "BiasAddV1")
 def bias_add(op: Op, x: Value, bias: Value, *, data_format: str = "NHWC") -> Shapes:
     shape = shape_of(x)
-    if bias.shape is None or len(shape) < 2:
+    agree(len(shape) >= (3 if data_format == "NCHW" else 2), f"it adds a bias to {len(shape)} dimensions")
+    if bias.shape is None:
         return shape
+    with_rank(bias, 1)
     channel = 1 if data_format == "NCHW" else len(shape) - 1
     return tuple(same(dim, bias.shape[0]) if i == channel else dim for i, dim in enumerate(shape))

@@ -304,4 +304,5 @@ def in_top_k(op: Op, predictions: Value, targets: Value, *k: Value) -> Shapes:
 @infers("BiasAddGrad")
 def bias_add_grad(op: Op, x: Value, *, data_format: str = "NHWC") -> Shapes:
     shape = shape_of(x)
+    agree(len(shape) >= (3 if data_format == "NCHW" else 2), f"its gradient has {len(shape)} dimensions")
     return (shape[1 if data_format == "NCHW" else -1],)

@@ -47,6 +47,9 @@ FLOATS, WHOLE = [FLOAT32], [INT32]
 @pytest.mark.parametrize(("op", "why"), [
     (node("GatherV2", [(4,), ints(1), 100], FLOATS, batch_dims=0), "an axis 100 of 1 dimensions"),
     (node("ArgMax", [(4,), 1], [INT64]), "an axis 1 of 1 dimensions"),
+    (node("BiasAdd", [(), [1]], FLOATS, data_format="NCHW"), "adds a bias to 0 dimensions"),
+    (node("BiasAdd", [(2, 3, 4), [[1]]], FLOATS, data_format="NCHW"), "an operand has 2 dimensions and not 1"),
+    (node("BiasAddGrad", [(4, 1)], FLOATS, data_format="NCHW"), "its gradient has 2 dimensions"),
     (node("ExpandDims", [(4,), [0, 1]], FLOATS), "it takes one axis, and is given 2"),
     (node("Split", [[0, 1], (4,)], FLOATS * 2), "it takes one axis, and is given 2"),
     (node("UniqueV2", [(4, 2), [0, 1]], [FLOAT32, INT32]), "it takes one axis, and is given 2"),
