@@ -7,7 +7,7 @@ from typing import Any
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops import lapack
 from fuseconv.load.stablehlo.ops.random import dynamic_bits
@@ -45,7 +45,7 @@ def custom_call(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
     if target in _FUNCTIONS and len(operands) == 1:
         return [tf.add(_FUNCTIONS[target], operands, {}, operands[0].dtype)]
     if target == _DYNAMIC_WINDOWS:
-        return [dynamic_windows(tf, op, tf.functions.region(text(op.attribute("called_computations")[0])), *operands)]
+        return [dynamic_windows(tf, op, _called(tf, op), *operands)]
     if target == _DYNAMIC_BITS and len(operands) == len(op.results) == 2:
         return dynamic_bits(tf, op, *operands)
     known = _CONFIGURED.get(target)
@@ -69,11 +69,19 @@ def _shapes_apart(op: Operation, operands: Sequence[Value]) -> tuple[Sequence[Va
     return operands[:first], operands[first:]
 
 
+def _called(tf: Scope, op: Operation) -> Region:
+    """Return the function that a call runs."""
+    names = op.attribute("called_computations")
+    if not isinstance(names, list) or not names:
+        raise DamagedError("a call names no function that it runs")
+    return tf.functions.region(text(names[0]))
+
+
 def _nearly_top(
     tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], x: Value, places: Value, *_: Value
 ) -> list[Value]:
     """ApproxTopK -> TopKV2, which is exact: of the largest if the comparator says so, else of the least."""
-    body = tf.functions.region(text(op.attribute("called_computations")[0]))
+    body = _called(tf, op)
     axis, count, rank = config.get("reduction_dim"), config.get("top_k"), tensor_type(op.operands[0]).rank
     keys = sort_keys(body, 2)
     refuse_unless(keys is not None and len(keys) == 1 and keys[0].operand == 0, "it compares not only the numbers")
