@@ -29,8 +29,7 @@ _SLICED = frozenset(TYPES["SLICE"]) - {types.FLOAT16, types.BFLOAT16}
 
 @module_pass("legalize-outputs", requires=(TFL_ONLY,))
 def legalize_outputs(module: Module) -> None:
-    """Copy outputs that are inputs, constants or another output, and sizes that a branch returns: return x, x -> return
-    x, SLICE(x)."""
+    """Copy outputs that are inputs, constants, other outputs or a branch's sizes: return x, x -> return x, SLICE(x)."""
     loops = [op for graph in module.graphs() for op in graph.ops if op.kind == "tfl.WHILE"]
     for op in loops:
         body = module.functions[op.attrs["body_subgraph_index"].name]
