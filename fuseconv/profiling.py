@@ -32,6 +32,7 @@ from fuseconv.write.flatbuffer_export import to_bytes, to_named_bytes
 
 DELEGATES = ("xnnpack", "none")
 RUNS = 20
+_MOST_THREADS = 1024  # LiteRT makes as many as it is told
 _WARMUP = 3
 # An op alone is not run for longer than this, however many runs are asked for.
 _SECONDS = 0.3
@@ -129,9 +130,9 @@ def profile(
 
 def check_timing(runs: int, threads: int, delegate: str, least: int) -> None:
     """Raise InputError for what no file can be timed with. least: how many runs there must be."""
-    if delegate not in DELEGATES or runs < least or threads < 1:
+    if delegate not in DELEGATES or runs < least or not 1 <= threads <= _MOST_THREADS:
         choices = " or ".join(DELEGATES)
-        raise InputError(f"delegate is {choices}, runs at least {least} and threads at least 1")
+        raise InputError(f"delegate is {choices}, runs at least {least} and threads 1 to {_MOST_THREADS}")
 
 
 def inputs_of(file: TFLiteFile, data: Arrays | None = None, batch_size: int = 1) -> Arrays:

@@ -89,8 +89,9 @@ def test_what_cannot_be_profiled(file: Path, tmp_path: Path) -> None:
     assert "is no report" in fails(2, "profile", file, "--report", file)
     (tmp_path / "old.json").write_text('{"schema_version": 1, "ops": [], "nodes": []}')
     assert "is of version 1" in fails(2, "profile", file, "--report", tmp_path / "old.json")
-    with pytest.raises(InputError, match="runs at least 1 and threads at least 1"):
+    with pytest.raises(InputError, match="runs at least 1 and threads 1 to 1024"):
         profile(file, runs=0)
+    assert "threads 1 to 1024" in fails(2, "profile", file, "--threads", 10**12)
 
 
 def test_the_inputs_may_be_given(file: Path, tmp_path: Path) -> None:
