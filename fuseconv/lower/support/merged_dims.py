@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
 from fuseconv.lower.support.legalize_operands import build_legalized
-from fuseconv.tfl.kernel_limits import RANK
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK, RANK
 
 
 def along_last(tfl: Lowering, kind: str, x: Value, build: Callable[[Value], Value]) -> Value:
@@ -25,6 +26,22 @@ def along_last(tfl: Lowering, kind: str, x: Value, build: Callable[[Value], Valu
         return build(x)
     y = build(reshape(tfl, x, [product(shape[:-1]), shape[-1]]))
     return reshape(tfl, y, [*shape[:-1], y.shape[-1]], x)  # type: ignore[index]
+
+
+def merging_dims(kind: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Decorate a rule that computes each element of its result from the one in its place. Where x has more dimensions
+    than those at which operands of the op `kind` broadcast, as x and a number do, the rule gets all in one."""
+
+    def decorate(rule: Callable[..., Value]) -> Callable[..., Value]:
+        @functools.wraps(rule)
+        def wrapped(tfl: Lowering, x: Value) -> Value:
+            if x.shape is None or len(x.shape) <= BROADCAST_RANK[kind]:
+                return rule(tfl, x)
+            return reshape(tfl, rule(tfl, reshape(tfl, x, [product(x.shape)])), x.shape, x)
+
+        return wrapped
+
+    return decorate
 
 
 def along_axis(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:

@@ -87,3 +87,20 @@ def test_broadcast_to(rank):
     check_in_both(lambda x: tf.broadcast_to(x, shape), tf.TensorSpec(shape))
     check_in_both(lambda x, y: tf.broadcast_to(x, tf.shape(y)), tf.TensorSpec([1]), tf.TensorSpec([None, *shape[1:]]))
     check_in_both(lambda x, y: tf.where(x > 0, x, y), tf.TensorSpec(shape), tf.TensorSpec([]))
+
+
+@pytest.mark.parametrize("rank", [5, 6, 8])
+@pytest.mark.parametrize("fn", [
+    tf.math.asinh, tf.math.acosh, tf.math.log1p, tf.math.erf, tf.math.erfc, tf.math.erfinv, tf.math.ndtri,
+    tf.math.lgamma, tf.math.digamma, tf.math.bessel_i0, tf.math.bessel_i1, tf.math.bessel_i0e, tf.math.bessel_i1e,
+], ids=lambda fn: fn.__name__)  # fmt: skip
+def test_functions_that_compare_with_numbers(fn, rank):
+    def within(x):  # where all of them are defined
+        return fn(tf.sigmoid(x) * 0.9 + (1.0 if fn is tf.math.acosh else 0.05))
+
+    check_in_both(within, tf.TensorSpec([None, *_SIZES[1:rank]]))
+
+
+def test_functions_that_compare_with_numbers_of_unknown_sizes():
+    check(lambda x: tf.math.asinh(x), tf.TensorSpec([2, None, 3, None, 3]))
+    check(lambda x: tf.math.erfc(x), tf.TensorSpec([None, 2, 1, 2, 3], tf.float16), atol=1e-3)

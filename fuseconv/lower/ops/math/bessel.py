@@ -11,6 +11,7 @@ import numpy as np
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import scalar, select
+from fuseconv.lower.support.merged_dims import merging_dims
 from fuseconv.lower.support.type_promotion import in_float32
 from fuseconv.tfl.horner import polynomial
 
@@ -40,6 +41,7 @@ _I1_FAR = (
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def BesselI0e(tfl, x):
     """A polynomial of x * x times exp(-|x|), or one of 1 / |x| divided by sqrt(|x|)."""
     return _scaled(tfl, tfl.abs_(x), _I0, _I0_FAR)
@@ -47,6 +49,7 @@ def BesselI0e(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def BesselI1e(tfl, x):
     """As BesselI0e, times x or its sign."""
     return _odd(tfl, x, _scaled(tfl, tfl.abs_(x), _I1, _I1_FAR))
@@ -54,6 +57,7 @@ def BesselI1e(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def BesselI0(tfl, x):
     """BesselI0e times exp(|x|)."""
     size = tfl.abs_(x)
@@ -62,6 +66,7 @@ def BesselI0(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def BesselI1(tfl, x):
     """BesselI1e times exp(|x|)."""
     size = tfl.abs_(x)

@@ -15,6 +15,7 @@ import numpy as np
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
+from fuseconv.lower.support.merged_dims import merging_dims
 from fuseconv.lower.support.type_promotion import in_float32
 from fuseconv.tfl.horner import odd_polynomial, polynomial
 
@@ -39,6 +40,7 @@ _BERNOULLI = (1 / 252, -1 / 120, 1 / 12)
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def Lgamma(tfl, x):
     """log|gamma(x)|: where x is below 1/2, log(pi / |sin(pi * x)|) less that of 1 - x; infinite at 0, -1, -2, ..."""
     # Infinities would be subtracted from each other; here, every number is a whole one.
@@ -51,6 +53,7 @@ def Lgamma(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def Digamma(tfl, x):
     """The derivative of lgamma: where x is below 1/2, that at 1 - x less pi / tan(pi * x); NaN at 0, -1, -2, ..."""
     return digamma(tfl, x)

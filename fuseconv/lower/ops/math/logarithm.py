@@ -18,6 +18,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.arithmetic import unless_zero
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, select
+from fuseconv.lower.support.merged_dims import merging_dims
 from fuseconv.lower.support.type_promotion import in_float32
 from fuseconv.tfl.horner import odd_polynomial
 
@@ -31,6 +32,7 @@ _ARSINH_RANGE = 0.4
 
 @lowers
 @in_float32
+@merging_dims("MINIMUM")
 def Log1p(tfl, x):
     """LOG of 1 + x, and what x / (x + 2) differs by from the TANH of half that: the part that 1 + x has lost."""
     return log1p(tfl, x)
@@ -52,6 +54,7 @@ def Xlog1py(tfl, x, y):
 
 @lowers
 @in_float32
+@merging_dims("GREATER")
 def Asinh(tfl, x):
     """sign(x) * log(|x| + sqrt(x * x + 1)); a polynomial near 0."""
     size = tfl.abs_(x)
@@ -64,6 +67,7 @@ def Asinh(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("GREATER")
 def Acosh(tfl, x):
     """2 * arsinh(sqrt((x - 1) / 2)), which keeps x - 1 where that is small; NaN where x is below 1."""
     # Of half the root: XNNPACK's SQRT fails where its operand is above 2^126.

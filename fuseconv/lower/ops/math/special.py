@@ -14,6 +14,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.complex import cosh, hyperbolic_cosine, hyperbolic_sine, on_complex_numbers, sinh
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, filled, scalar, select
+from fuseconv.lower.support.merged_dims import merging_dims
 from fuseconv.lower.support.type_promotion import in_float32
 from fuseconv.tfl.erf import erf
 from fuseconv.tfl.horner import polynomial
@@ -49,6 +50,7 @@ def Expm1(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("MINIMUM")
 def Erf(tfl, x):
     """tanh of a polynomial, which erf is."""
     return erf(tfl, x)
@@ -56,6 +58,7 @@ def Erf(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def Erfc(tfl, x):
     """exp(-x * x) times a polynomial of 1 / (1 + 0.45 * |x|), and 2 less that where x is negative. As far as float32
     holds the result it is right to 8e-6 of it, which rounding x * x and EXP cost."""
@@ -67,6 +70,7 @@ def Erfc(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def Erfinv(tfl, x):
     """x times a polynomial of the logarithm of 1 - x * x; infinite at -1 and 1."""
     w = _erfinv_logarithm(tfl, x)
@@ -75,6 +79,7 @@ def Erfinv(tfl, x):
 
 @lowers
 @in_float32
+@merging_dims("LESS")
 def Ndtri(tfl, x):
     """sqrt(2) times the inverse of erf at 2 * x - 1, whose logarithm is that of 4 * x * (1 - x)."""
     spread = tfl.sub(tfl.mul(x, 2.0), 1.0)
