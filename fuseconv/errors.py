@@ -14,8 +14,6 @@ _OURS = Path(__file__).parent
 # What Python and numpy raise where arrays, shapes and axes do not fit together. A damaged model makes functions that
 # look at nothing but an op's operands and attributes meet it.
 ILL_FITTING = (ArithmeticError, LookupError, ValueError)
-
-
 # What Python says of lists of ours that a damaged model made too short, which tells a user nothing.
 _OF_PYTHON = (
     "to unpack", "truth value", "empty sequence", "iterable argument is empty", "index out of range", "not in list",
