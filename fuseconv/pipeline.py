@@ -73,6 +73,7 @@ from fuseconv.transforms.tfl.known_sizes import known_sizes
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
 from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
 from fuseconv.transforms.tfl.legalize_padding import legalize_padding
+from fuseconv.transforms.tfl.lower_strided_slices import lower_strided_slices
 from fuseconv.transforms.tfl.merge_dimensions import merge_dimensions
 from fuseconv.transforms.tfl.optimize_layout import optimize_layout
 from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
@@ -223,7 +224,8 @@ CONVERT: Pipeline = (
     Stage("simplify", PREPARE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (
-        insert_call_once, guard_branches, reject_vector_signs, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
+        insert_call_once, guard_branches, reject_vector_signs, lower, *OPTIMIZE_TFL, check_ranks, *STEER,
+        lower_strided_slices.when(_stays_float_in_litert), schedule_ops,
         # What these add would hide what quantization looks for, which runs them itself.
         bypass_xnnpack.when(_stays_float), bypass_xnnpack_copies.when(_stays_float_in_litert),
         return_constants.when(_stays_float_in_litert),

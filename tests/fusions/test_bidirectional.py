@@ -47,7 +47,7 @@ MERGES: dict[str | None, list[str]] = {
 def _check_layer(layers: Any, kind: str, spec: tf.TensorSpec, mode: str | None, sequences: bool) -> None:
     layer = layers.Bidirectional(getattr(layers, kind)(UNITS, return_sequences=sequences), merge_mode=mode)
     op, states = (BI_LSTM, 4) if kind == "LSTM" else (BI_RNN, 2)
-    lasts = [] if sequences else ["STRIDED_SLICE"] * 2
+    lasts = [] if sequences else ["STRIDED_SLICE" if spec.shape[1] is None else "GATHER"] * 2
     ops = [*_sizes(spec), *["FILL"] * states, op, *lasts, *MERGES[mode]]
     converted = check(_built(layer), spec, ops=ops, static=False)
     assert converted.fused[0].startswith("bidirectional")

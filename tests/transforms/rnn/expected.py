@@ -23,16 +23,28 @@ class _OfUnknownLength(str):
     """The type of an op that is there where a sequence may have no steps, and not where the length is known."""
 
 
+class _AtTheEnd(str):
+    """The type of the op that takes the end of a sequence of unknown length; `known`: of known length."""
+
+    known: str
+
+
+def _at_the_end(known: str) -> str:
+    op = _AtTheEnd("STRIDED_SLICE")
+    op.known = known
+    return op
+
+
 # The number of rows of a dynamic batch, once for all states of a layer.
 SIZE: list[str] = [_Sizing(op) for op in ("SHAPE", "STRIDED_SLICE", "CONCATENATION")]
 ZEROS = "FILL"
 # A state that is given, of a dynamic batch.
 GIVEN = ["TILE"]
-LAST = ["STRIDED_SLICE"]
+LAST = [_at_the_end("GATHER")]
 # What reads the state behind the last output, which may be none.
 LAST_STATE: list[str] = [*LAST, *(_OfUnknownLength(op) for op in ("CONCATENATION", "STRIDED_SLICE"))]
 # What reads the cell state behind the last output.
-CELL = ["CONCATENATION", "STRIDED_SLICE"]
+CELL = ["CONCATENATION", _at_the_end("SLICE")]
 REVERSED = ["REVERSE_V2"]
 
 
@@ -48,7 +60,7 @@ def rnn(*more: list[str]) -> list[str]:
 
 def of_known_length(ops: list[str]) -> list[str]:
     """Return the ops of a file where the length of sequences is known."""
-    return [op for op in ops if not isinstance(op, _OfUnknownLength)]
+    return [getattr(op, "known", op) for op in ops if not isinstance(op, _OfUnknownLength)]
 
 
 def check_both(
