@@ -134,6 +134,9 @@ def _shapes() -> None:
     case("dynamic_update", lambda a, b, i: lax.dynamic_update_slice(a, b, (i, 1)), "5,4", "2,2", np.int32(9))
     case("pad", lambda a: lax.pad(a, 1.5, ((1, 2, 0), (0, 1, 0))), "2,3")
     case("pad_interior", lambda a: lax.pad(a, 1.5, ((1, 2, 1), (0, 1, 2))), "2,3")
+    case("pad_interior_behind", lambda a: lax.pad(a, 1.5, ((1, 3, 2), (2, 1, 1))), "2,3")
+    case("pad_interior_before", lambda a: lax.pad(a, 1.5, ((3, 1, 2), (2, 0, 2))), "2,3")
+    case("pad_interior_cut", lambda a: lax.pad(a, 1.5, ((3, -2, 2), (-1, 4, 3))), "2,3")
     case("pad_negative", lambda a: lax.pad(a, 1.5, ((-1, 2, 0), (0, -1, 0))), "3,4")
     case("size_dynamic", lambda a: a * a.shape[0], "b,4")
     case("reshape_dynamic", lambda a: a.reshape(a.shape[0], -1), "b,4,2")
@@ -229,6 +232,16 @@ def _indexing() -> None:
     case("take_windows", lambda a, i: jax.vmap(lambda j: lax.dynamic_slice(a, (j, 1), (2, 3)))(i), table,
          np.array([0, 4, 9], np.int32))  # fmt: skip
     case("take_batched", lambda a, i: jax.vmap(lambda row, j: row[j])(a, i), table, np.arange(6, dtype=np.int32) % 4)
+    grid, places = "3,5,4,2", np.array([[[0, 3], [4, -1]], [[9, 1], [2, 2]], [[-5, 0], [1, 1]]], np.int32)
+    case("pairs_batched", lambda a, i: jax.vmap(lambda row, j: row[j[:, 0], j[:, 1]])(a, i), grid, places)
+    case("pairs_batched_twice", lambda a, i: jax.vmap(jax.vmap(lambda row, j: row[j[0], j[1]], (None, 0)))(a, i),
+         grid, places)  # fmt: skip
+    case("windows_batched", lambda a, i: jax.vmap(
+        lambda row, j: lax.dynamic_slice(row, (j[0, 0], j[0, 1], 0), (2, 3, 1)))(a, i), grid, places)  # fmt: skip
+    case("pairs_batched_dynamic", lambda a: jax.vmap(lambda row: row[_places(row[0], 5), _places(row[1], 4)])(
+        jnp.tile(a[..., None], 4)), "b,5")  # fmt: skip
+    case("add_pairs_batched", lambda a, i: jax.vmap(lambda row, j: row.at[j[:, 0], j[:, 1]].add(1.5))(a, i),
+         grid, places)  # fmt: skip
     case("take_dynamic", lambda a, i: a[i], table, np.array([1, 5], np.int32))
     case("embedding_dynamic", lambda a: jnp.take(jnp.arange(12.0).reshape(4, 3), a.astype(jnp.int32), axis=0), "b,5")
     case("rows_dynamic", lambda a: a[jnp.arange(a.shape[0]), _places(a[:, 0, 0], 4)], "b,4,2")
@@ -524,6 +537,31 @@ def _lapack() -> None:
     case("tridiagonal", lambda a, d, b: lax.linalg.tridiagonal_solve(a, d + 5, a[::-1], b), "5", "5", "5,2")
 
 
+def _interleave() -> None:
+    def joined(x: Any, y: Any, axis: int = 1, join: Any = lax.add, first: float | bool = 0) -> Any:
+        def spread(a: Any, low: int, high: int) -> Any:
+            amounts = [(low, high, 1) if at == axis else (0, 0, 0) for at in range(a.ndim)]
+            return lax.pad(a, jnp.array(first, a.dtype), amounts)
+
+        equal = x.shape[axis] == y.shape[axis]
+        return join(spread(x, 0, int(equal)), spread(y, 1, int(not equal)))
+
+    case("equal", joined, "2,3,4", "2,3,4")
+    case("one_more", joined, "2,4,3", "2,3,3")
+    case("turned", lambda x, y: joined(y, x)[:, ::-1], "2,3", "2,4")
+    case("first_axis", partial(joined, axis=0), "4", "3")
+    case("booleans", lambda x, y: joined(x > 0, y > 0, join=lax.bitwise_or, first=False), "3,5", "3,4")
+    case("integers", lambda x, y: joined(_places(x, 9), _places(y, 9), axis=0), "3,2", "3,2")
+    case("batch_dynamic", joined, "b,3", "b,3")
+    case("batch_and_time_dynamic", lambda x, y: joined(x, y, axis=2), "b,t,4", "b,t,3")
+    case("scan", lambda x: lax.associative_scan(
+        lambda p, q: (p[0] * q[0], q[0] * p[1] + q[1]), (jnp.tanh(x), x), axis=1), "2,13")  # fmt: skip
+    case("scan_dynamic", lambda x: lax.associative_scan(jnp.logaddexp, x, axis=1, reverse=True), "b,6")
+    case("of_ones", partial(joined, first=1), "2,3", "2,3")
+    case("overlapping", lambda x, y: joined(x, y) + lax.pad(x, 0.0, [(0, 0, 0), (0, 1, 1)]), "2,3", "2,3")
+    case("multiplied", partial(joined, join=lax.mul), "2,3", "2,3")
+
+
 def export_case(one: Case) -> tuple[bytes, dict[str, np.ndarray]]:
     """Return the module of a case, and its inputs and outputs by name."""
     rng = np.random.default_rng(17)
@@ -556,7 +594,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 _GROUPS = (
     _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _window_gradients,
-    _random, _platforms, _devices, _loops, _linear_algebra, _factorizations, _lapack,
+    _random, _platforms, _devices, _loops, _linear_algebra, _factorizations, _lapack, _interleave,
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.bits import as_bits, narrowed, narrowed_together
+from fuseconv.load.stablehlo.ops.interleave import interleaved
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type, text
 from fuseconv.load.stablehlo.spelled_out import spelled_function
@@ -44,6 +45,8 @@ def same(tf: Scope, op: Operation, *operands: Value) -> Value:
     """add(x, y) -> AddV2(x, y)."""
     if len(operands) != (2 if op.name in _BINARY else 1):
         raise DamagedError(f"{op.name} has {len(operands)} operands")
+    if op.name == "add" and (made := interleaved(tf, op)) is not None:
+        return made
     if operands[0].dtype is types.BOOL:
         refuse_unless(op.name in _BOOLEAN, f"there is no {op.name} of booleans")
         return tf.add(_BOOLEAN[op.name], operands, {}, types.BOOL)
@@ -73,6 +76,8 @@ def logic(tf: Scope, op: Operation, *operands: Value) -> Value:
     """and(x, y) -> LogicalAnd(x, y) of booleans, BitwiseAnd(x, y) of integers."""
     if len(operands) != (1 if op.name == "not" else 2):
         raise DamagedError(f"{op.name} has {len(operands)} operands")
+    if op.name == "or" and (joined := interleaved(tf, op)) is not None:
+        return joined
     names = _LOGICAL if operands[0].dtype is types.BOOL else _BITWISE
     made = narrowed_together(tf, *operands)
     return as_bits(tf, tf.add(names[op.name], made, {}, made[0].dtype), operands[0].dtype)

@@ -121,11 +121,11 @@ def _first_elements(op: Operation, numbers: Numbers, sizes: Sequence[int | None]
         return []
     zero: list[bool] = []
     for part in made.operands:
-        zero += [_is_zero(part)] * (tensor_type(part).shape[numbers.index_vector] or 0)
+        zero += [is_zero(part)] * (tensor_type(part).shape[numbers.index_vector] or 0)
     return [axis for axis, known in zip(numbers.index_map, zero) if known and sizes[axis] is None]
 
 
-def _is_zero(var: Var) -> bool:
+def is_zero(var: Var) -> bool:
     """Return whether a program writes zeros: broadcast_in_dim(0)."""
     while var.op is not None and var.op.name in _REPEATS:
         var = var.op.operands[0]
@@ -258,6 +258,10 @@ def with_offsets(
         where = tf.AddV2(where, tf.const(offsets))
     if not columns:
         return where
+    every = [*(kind.shape[axis] for axis in batch), *(sizes[axis] for axis in moving), 1]
+    known = [size for size in every if size is not None]
+    if len(known) == len(every):
+        return tf.ConcatV2(*(tf.BroadcastTo(column, tf.ints(known)) for column in columns), where, rank)
     like = zeros_column(tf, where, rank)
     return tf.ConcatV2(*(tf.AddV2(column, like) for column in columns), where, rank)
 

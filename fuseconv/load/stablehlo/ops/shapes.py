@@ -177,12 +177,20 @@ def padded(
     """Return x with so many elements before, after and between those of each dimension, and its new sizes.
 
     sizes: those of x, None where they are not known."""
+    low, high = list(low), list(high)
     for axis, gap in enumerate(inner):
         size = sizes[axis]
-        if gap and size != 1:
-            x = _with_gaps(tf, x, filling, axis, gap, sizes)
-            longer = None if size is None else max(size * (gap + 1) - gap, 0)
-            sizes = [*sizes[:axis], longer, *sizes[axis + 1 :]]
+        if not gap or size == 1:
+            continue
+        # What stands behind the last element (or before the first one) need not be cut off to be padded again.
+        behind = bool(size) and high[axis] >= gap
+        before = bool(size) and not behind and low[axis] >= gap
+        high[axis] -= gap * behind
+        low[axis] -= gap * before
+        cut = not (behind or before)
+        x = _with_gaps(tf, x, filling, axis, gap, sizes, before, cut)
+        longer = None if size is None else max(size * (gap + 1) - gap * cut, 0)
+        sizes = [*sizes[:axis], longer, *sizes[axis + 1 :]]
     made = [None if size is None else size + sum(ends) for size, ends in zip(sizes, zip(low, high))]
     if min([*low, *high], default=0) < 0:
         return tf.XlaPad(x, filling, low, high, [0] * len(sizes)), made
@@ -236,23 +244,33 @@ def _spread(
     return x
 
 
-def _with_gaps(tf: Scope, x: Value, filling: Value, axis: int, gap: int, sizes: list[int | None]) -> Value:
-    """Return x with so many elements between each two along an axis: each padded, and those after the last cut."""
-    longer: list[Value | int] = [tf.size(x, at) if size is None else size for at, size in enumerate(sizes)]
-    if sizes.count(None) == 1 and sizes[axis] is not None and 0 not in sizes:
-        longer[sizes.index(None)] = -1
-    own = longer[axis]
-    longer[axis] = own * (gap + 1) if isinstance(own, int) else tf.Mul(own, gap + 1)
+def _with_gaps(
+    tf: Scope, x: Value, filling: Value, axis: int, gap: int, sizes: list[int | None], before: bool, cut: bool
+) -> Value:
+    """Return x with so many elements behind (or before) each along an axis; cut: but the last."""
+    own: Value | int = tf.size(x, axis) if sizes[axis] is None else sizes[axis]  # type: ignore[assignment]
+    longer = times_longer(tf, x, axis, gap + 1, sizes)
     x = tf.ExpandDims(x, axis + 1)
     amounts = np.zeros((len(sizes) + 1, 2), np.int32)
-    amounts[axis + 1, 1] = gap
-    x = tf.PadV2(x, tf.const(amounts), filling)
-    known = [size for size in longer if isinstance(size, int)]
-    x = tf.Reshape(x, known if len(known) == len(longer) else tf.Pack(*longer))
+    amounts[axis + 1, 0 if before else 1] = gap
+    x = tf.Reshape(tf.PadV2(x, tf.const(amounts), filling), longer)
+    if not cut:
+        return x
     kept = [0] * len(sizes)
     kept[axis] = max(own * (gap + 1) - gap, 0) if isinstance(own, int) else -gap
     ends = (1 << len(kept)) - 1
     return tf.StridedSlice(x, [0] * len(kept), kept, [1] * len(kept), begin_mask=ends, end_mask=ends & ~(1 << axis))
+
+
+def times_longer(tf: Scope, x: Value, axis: int, times: int, sizes: Sequence[int | None]) -> Value:
+    """Return the sizes of x, that of one dimension multiplied, as a vector. sizes: None where they are not known."""
+    longer: list[Value | int] = [tf.size(x, at) if size is None else size for at, size in enumerate(sizes)]
+    if sizes.count(None) == 1 and sizes[axis] is not None and 0 not in sizes:
+        longer[sizes.index(None)] = -1
+    own = longer[axis]
+    longer[axis] = own * times if isinstance(own, int) else tf.Mul(own, times)
+    known = [size for size in longer if isinstance(size, int)]
+    return tf.ints(known) if len(known) == len(longer) else tf.Pack(*longer)
 
 
 def _element(tf: Scope, vector: Value, index: int) -> Value:
