@@ -169,7 +169,7 @@ def _keras_of(model: Any) -> Any:
 def _keras_signature(model: Any, library: Any) -> dict[str, Traced]:
     """Trace a Keras model as its only signature; return none if only its own `export` knows what it takes. library: its
     module, `keras` or `tf_keras`."""
-    from fuseconv.load.through_keras.trace_model import NoInputs, call_error, trace_model
+    from fuseconv.load.through_keras.trace_model import NoInputs, Untraceable, trace_model
 
     is_keras3 = library.__name__ == "keras"
     if is_keras3 and library.backend.backend() != "tensorflow":
@@ -179,8 +179,8 @@ def _keras_signature(model: Any, library: Any) -> dict[str, Traced]:
         return {SIGNATURE: trace_model(model, is_keras3)}
     except NoInputs:
         return {}  # its own `export` knows what it was called with
-    except Exception as error:  # a layer of the user's may raise anything
-        raise InputError(f"{model_name(model)} cannot be traced: {call_error(error)}") from error
+    except Untraceable as error:
+        raise InputError(f"{model_name(model)} cannot be traced: {error}") from error.__cause__
 
 
 def _function(item: Any, owner: Any) -> Traced | None:

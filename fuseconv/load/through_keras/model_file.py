@@ -19,7 +19,7 @@ from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_nodes import check_nodes
 from fuseconv.load.through_keras import allow_list, config_check, limits
 from fuseconv.load.through_keras.compatibility import incompatibility, legacy_objects
-from fuseconv.load.through_keras.trace_model import call_error, trace_model
+from fuseconv.load.through_keras.trace_model import Untraceable, call_error, trace_model
 from fuseconv.load.traced_functions import SIGNATURE, Traced
 
 # tf-keras says 'function' of a function whose own name stands in a configuration.
@@ -71,28 +71,40 @@ def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str,
 
 
 def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trusted: bool) -> Traced:
-    """Load and trace a model with the first Keras that makes it of the file. Raises InputError if none does."""
+    """Load and trace a model with the Keras that wrote the file, or else the other. Raises InputError if none can."""
     import keras
     import tensorflow as tf
     import tf_keras
 
-    # A file of Keras 3 means nothing to tf-keras; why Keras 3 refuses it is what helps.
-    other = incompatibility(file)
-    notes = [f"{path.name} was loaded with tf-keras: {other}."] if other else []
+    # A file of Keras 3 means nothing to tf-keras. Of one of Keras 2, Keras 3 may make a model that computes otherwise;
+    # so it is asked only if tf-keras refuses the file, as where a layer is registered with Keras 3 alone.
+    notes: list[str] = []
     refusals: dict[str, Exception] = {}
-    for name, library in (("Keras 3", keras), ("tf-keras", tf_keras)):
-        if (library is keras and other) or (library is tf_keras and file.from_keras3):
+    for name, library in (("tf-keras", tf_keras), ("Keras 3", keras)):
+        if file.from_keras3 if library is tf_keras else incompatibility(file):
             continue
         known = custom if library is keras else legacy_objects(file.config) | dict(custom)
         try:
             with tf.device("/CPU:0"), _scope(library, known, trusted):
-                model = library.models.load_model(path, known, compile=False, safe_mode=not trusted)
-                return trace_model(model, library is keras, notes)
-        except Exception as error:  # A layer raises whatever it likes at a configuration that is damaged.
-            refusals[name] = error
-            notes = [f"{path.name} was loaded with tf-keras, as Keras 3 refused it: {_reason(error)}."]
+                return trace_model(_made(library, path, known, trusted), library is keras, notes)
+        except Untraceable as error:
+            refusals[name] = why = _cause(error)
+            notes = [f"{path.name} was loaded with Keras 3, as tf-keras refused it: {_reason(why)}."]
     library, package = (keras, "keras") if file.from_keras3 else (tf_keras, "tf-keras")
     raise _refused(path, refusals, newer_keras(file.keras_version, library.__version__, package))
+
+
+def _made(library: Any, path: Path, known: Mapping[str, Any], trusted: bool) -> Any:
+    """Return the model that a Keras makes of a file. Raises Untraceable for whatever it raises."""
+    try:
+        return library.models.load_model(path, known, compile=False, safe_mode=not trusted)
+    except Exception as error:  # A layer raises whatever it likes at a configuration that is damaged.
+        raise Untraceable(str(error)) from error
+
+
+def _cause(error: Untraceable) -> Exception:
+    """Return what a Keras or a layer raised, or what `trace_model` says of the model."""
+    return error.__cause__ if isinstance(error.__cause__, Exception) else error
 
 
 def _registered(library: Any) -> set[str]:
@@ -122,15 +134,15 @@ def newer_keras(wrote: str, installed: str, package: str) -> str:
 
 def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputError:
     """Return the error message for a file that neither Keras loads."""
-    last = list(refusals.values())[-1]
-    unknown = _UNKNOWN.search(str(last))
+    own = next(iter(refusals.values()))
+    unknown = _UNKNOWN.search(str(own))
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
     sentence = f"{path} cannot be loaded. {'; '.join(reasons)}{help}."
     if unknown:
         operation = "Keras 3" in refusals and path.suffix != ".keras" and unknown[1] in allow_list.OPERATIONS
         sentence = (_unreadable_operation if operation else config_check.unknown_object)(path, unknown[1])
     error = InputError(sentence)
-    error.__cause__ = last
+    error.__cause__ = own
     return error
 
 

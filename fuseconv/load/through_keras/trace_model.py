@@ -13,7 +13,11 @@ from fuseconv.load.unique_names import unique
 _IN_A_CALL = re.compile(r"Exception encountered when calling ([^\n]+)\.\n\n(?:\x1b\[1m)?([^\n\x1b]*)")
 
 
-class NoInputs(ValueError):
+class Untraceable(ValueError):
+    """The model cannot be traced: TFLite has nothing of the kind, or a layer raised an error, which is the cause."""
+
+
+class NoInputs(Untraceable):
     """The model does not say what it takes: it is a subclass of Keras's whose input shapes nobody recorded."""
 
 
@@ -21,7 +25,8 @@ def trace_model(model: Any, is_keras3: bool, notes: Sequence[str] = ()) -> Trace
     """Trace a model of Keras 3, or else of tf-keras, for inference.
 
     Inputs are named for their input layers. Outputs are named for the layers that make them, or by the keys of a model
-    that returns a dict. Raises NoInputs if the model does not say what it takes, ValueError for what TFLite has not."""
+    that returns a dict. Raises NoInputs if the model does not say what it takes, Untraceable for what TFLite has not,
+    and for any error of its layers."""
     import keras
     import tensorflow as tf
 
@@ -34,10 +39,13 @@ def trace_model(model: Any, is_keras3: bool, notes: Sequence[str] = ()) -> Trace
     def serve(*tensors: Any) -> Any:
         return model(pack(structure, list(tensors)), training=False)
 
-    function = _traced(serve, list(specs.values()), is_keras3)
+    try:
+        function = _traced(serve, list(specs.values()), is_keras3)
+    except Exception as error:  # a layer of the user's may raise anything
+        raise Untraceable(call_error(error)) from error
     results = function.structured_outputs
     if any(not isinstance(tensor, tf.Tensor) for tensor in tf.nest.flatten(results)):
-        raise ValueError(f"an output is {NOT_DENSE}")
+        raise Untraceable(f"an output is {NOT_DENSE}")
     names = list(getattr(model, "output_names", None) or [])
     if isinstance(results, dict) and len(results) == len(function.outputs):
         names = sorted(results)
@@ -72,9 +80,9 @@ def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:
     tensors = getattr(model, "inputs", None)
     if tensors:
         if any(getattr(t, "sparse", False) or getattr(t, "ragged", False) for t in tensors):
-            raise ValueError("an input is sparse or ragged; TFLite has dense tensors only")
+            raise Untraceable("an input is sparse or ragged; TFLite has dense tensors only")
         if not is_keras3 and any(not isinstance(t.type_spec, tf.TensorSpec) for t in tensors):
-            raise ValueError("an input is sparse or ragged; TFLite has dense tensors only")
+            raise Untraceable("an input is sparse or ragged; TFLite has dense tensors only")
         names = unique([t.name for t in tensors] if is_keras3 else model.input_names)
         return {name: tf.TensorSpec(t.shape, t.dtype, name) for name, t in zip(names, tensors)}, model.input
     # A subclassed model knows the shape it was built with, whose batch is that of the moment.

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from fuseconv.load.through_keras.trace_model import NoInputs, call_error, trace_model
+from fuseconv.load.through_keras.trace_model import NoInputs, Untraceable, call_error, trace_model
 
 
 @pytest.mark.parametrize("library", [keras, tf_keras])
@@ -38,6 +38,30 @@ def test_layers_may_branch_on_tensors_in_python() -> None:
 def test_a_model_that_was_never_built_has_no_inputs(library: Any) -> None:
     with pytest.raises(NoInputs):
         trace_model(library.Sequential([library.layers.Dense(1)]), library is keras)
+
+
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_what_a_layer_raises_is_the_cause_and_what_fuseconv_raises_is_not(
+    library: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing(library.layers.Layer):  # type: ignore[name-defined, misc]
+        refuses = False
+
+        def call(self, x: Any) -> Any:
+            if self.refuses:
+                raise ArithmeticError("not today")
+            return x + 1
+
+    x, layer = library.Input((3,), name="x"), Refusing()
+    model = library.Model(x, layer(x))
+    layer.refuses = True
+    with pytest.raises(Untraceable, match="not today") as caught:
+        trace_model(model, library is keras)
+    assert isinstance(caught.value.__cause__, ArithmeticError)
+    layer.refuses = False
+    monkeypatch.setattr("fuseconv.load.through_keras.trace_model.Traced", None)
+    with pytest.raises(TypeError):
+        trace_model(model, library is keras)
 
 
 def test_the_reason_why_a_layer_cannot_be_called_is_one_line() -> None:
