@@ -147,11 +147,19 @@ def _take_given_masks(k: Call, inputs: list[Any]) -> None:
 
 
 def _as_declared(k: Call, x: Any, spec: InputSpec) -> Any:
-    """Cast floats to the type that an input of a model declares: a model itself casts nothing."""
-    if not isinstance(x, Value) or not x.dtype.is_float or not spec.dtype.is_float or x.dtype is spec.dtype:
+    """Cast floats to the type that an input of a model declares: a model itself casts nothing. Where the input has a
+    dimension less at its end, or more, of one element, leave it out or add it."""
+    if not isinstance(x, Value):
         return x
-    made = k.tf.Cast(x, dtype=spec.dtype)
-    k.set_mask(made, k.mask(x))
+    made, shape = x, k.shape(x)
+    if len(shape) == len(spec.shape) + 1 and shape[-1] == 1:
+        made = k.tf.Squeeze(x, squeeze_dims=[len(shape) - 1], dtype=x.dtype)
+    elif len(shape) == len(spec.shape) - 1 and spec.shape[-1] == 1:
+        made = k.tf.ExpandDims(x, len(shape), dtype=x.dtype)
+    if made.dtype.is_float and spec.dtype.is_float and made.dtype is not spec.dtype:
+        made = k.tf.Cast(made, dtype=spec.dtype)
+    if made is not x and (k.model.keras3 or len(k.shape(made)) == len(shape)):
+        k.set_mask(made, k.mask(x))
     return made
 
 

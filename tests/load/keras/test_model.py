@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 from pathlib import Path
@@ -18,7 +19,7 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Model, Object
 from fuseconv.load.keras.model import class_of, snake_case
-from tests.keras_parity import FORMATS, Runner, assert_close, check_cases, randomize
+from tests.keras_parity import FORMATS, Runner, assert_close, check_cases, check_data, randomize
 from tests.pairwise import mostly_slow
 
 L = keras.layers
@@ -58,6 +59,14 @@ def of_several_inputs() -> Any:
     return keras.Model([x, y], inner([y, L.Dense(4)(x)]))
 
 
+def of_another_rank(library: Any) -> Any:
+    """Models take a last dimension of one element, or leave it out."""
+    wide, flat = library.Input((3, 1)), library.Input((3,))
+    of_wide = library.Sequential([library.Input((3, 1)), library.layers.LSTM(2)])
+    of_flat = library.Model(flat, library.layers.Dense(2)(flat))
+    return library.Model([wide, flat], [of_wide(flat), of_flat(wide), of_wide(wide)])
+
+
 CASES = {"dicts": dicts, "nested": nested, "of_several_inputs": of_several_inputs, "sequential": sequential}
 
 
@@ -94,6 +103,12 @@ def test_the_lists_of_keras_2_are_read(tmp_path: Path) -> None:
     difference = layers.Flatten()(layers.Subtract()([image, image2]))
     model = tf_keras.Model(x, [layers.Add()([head(rows), head(rows2)]), layers.Dense(2)(difference)])
     check_cases({"nested": lambda: model}, "nested", tmp_path)
+
+
+@pytest.mark.parametrize("library", ["keras", "tf_keras"])
+def test_models_take_a_dimension_of_one_element_or_none(library: str, tmp_path: Path) -> None:
+    model = of_another_rank(importlib.import_module(library))
+    check_data(model, tmp_path, ["keras"])
 
 
 def test_a_model_may_not_call_others_without_an_end() -> None:
