@@ -64,6 +64,19 @@ def number(k: Call, x: Value, value: float) -> Value:
     return k.tf.number(value, x.dtype)
 
 
+def added(k: Call, x: Value, y: Value) -> Value:
+    """Add as Keras does. Keras 3 takes what has one dimension of more than one element for a bias: it adds it along the
+    last dimension of x, or else the second, if that is as large, wherever its own dimension would stand."""
+    shape, wide = k.shape(x), [size for size in k.shape(y) if size != 1]
+    if not k.model.keras3 or len(shape) < 2 or len(wide) != 1 or not isinstance(wide[0], int):
+        return k.tf.AddV2(x, y)
+    if wide[0] == shape[-1]:
+        return k.tf.AddV2(x, k.tf.reshaped(y, wide))
+    if wide[0] == shape[1]:
+        return k.tf.AddV2(x, k.tf.reshaped(y, [*wide, *[1] * (len(shape) - 2)]))
+    return k.tf.AddV2(x, y)
+
+
 def times(k: Call, x: Value, factor: float) -> Value:
     return k.tf.Mul(number(k, x, factor), x)
 

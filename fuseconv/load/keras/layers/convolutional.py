@@ -6,7 +6,7 @@ from typing import Any
 
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
-from fuseconv.load.keras.layers.activations import activate
+from fuseconv.load.keras.layers.activations import activate, added
 from fuseconv.load.keras.layers.core import NO_LORA
 from fuseconv.load.keras.layers.settings import (
     channels_first,
@@ -32,16 +32,13 @@ def _check(k: Call, strides: list[int], dilations: list[int]) -> None:
 
 
 def _biased(k: Call, x: Value, use_bias: bool, filters: int, first: bool) -> Value:
-    """Add a bias along the channels."""
+    """Add a bias along the channels; where Keras 3 takes the last dimension for these, along that."""
     if not use_bias:
         return x
     bias = k.weight("bias", [filters])
     if not first:
         return k.tf.BiasAdd(x, bias)
-    shape = k.shape(x)
-    if shape[-1] == filters and filters > 1:
-        k.refuse("Keras adds its bias along the last dimension, whose size is that of the channels")
-    return k.tf.AddV2(x, k.tf.reshaped(bias, [1, filters, *[1] * (len(shape) - 2)]))
+    return added(k, x, k.tf.reshaped(bias, [1, filters, *[1] * (len(k.shape(x)) - 2)]))
 
 
 def convolve(k: Call, x: Value, kernel: Value, strides: list[int], dilations: list[int], padding: str) -> Value:

@@ -10,7 +10,7 @@ from typing import Any
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
-from fuseconv.load.keras.layers.activations import activate, number
+from fuseconv.load.keras.layers.activations import activate, added, number
 from fuseconv.load.keras.layers.quantized import quantized_kernel, quantized_table, reversed_table
 from fuseconv.load.keras.parts import UNNAMED
 from fuseconv.load.keras.registry import ANY, OWN, PASS, PASS_IN_3, builtin
@@ -178,7 +178,7 @@ def einsum_dense(
     if bias_axes:
         first = min(result.index(letter) for letter in bias_axes)
         wide = [k.known(made, at) if result[at] in bias_axes else 1 for at in range(first, len(result))]
-        made = k.tf.AddV2(made, k.weight("bias", wide))
+        made = added(k, made, k.weight("bias", wide))
     return activate(k, made, activation)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
-from fuseconv.load.keras.layers.activations import number
+from fuseconv.load.keras.layers.activations import added, number
 from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.layers.tensors import operands
 from fuseconv.load.keras.registry import ANY, OWN, builtin
@@ -67,7 +67,7 @@ def _combiner(k: Call, kind: str) -> Callable[[Value, Value], Value]:
 
 @builtin("Add", masks=OWN, takes=ANY, half=True)
 def add(k: Call, inputs: Any) -> Value:
-    return _merged(k, inputs, _combiner(k, "AddV2"))
+    return _merged(k, inputs, lambda a, b: added(k, a, b))
 
 
 @builtin("Subtract", masks=OWN, takes=ANY, half=True)
@@ -142,7 +142,7 @@ def _any_of(k: Call, *masks: Value | None) -> Value:
 
 @builtin("Average", masks=OWN, takes=ANY, half=True)
 def average(k: Call, inputs: Any) -> Value:
-    made = _merged(k, inputs, _combiner(k, "AddV2"))
+    made = _merged(k, inputs, lambda a, b: added(k, a, b))
     if not made.dtype.is_float:
         k.refuse("an average of integers")
     mean = k.tf.RealDiv(made, number(k, made, len(inputs)))

@@ -111,13 +111,9 @@ for _name, _kind in _ACTIVATIONS.items():
 @operation("Add", half=True, pointwise=True)
 def add(k: Call, x1: Any, x2: Any) -> Value:
     a, b = tensors.operands(k, x1, x2)
-    shape = k.shape(b)
-    wide = [at for at, size in enumerate(shape) if size != 1]
-    if len(wide) == 1 and len(shape) > 1 and wide[0] != len(shape) - 1 and shape[wide[0]] == k.shape(a)[-1]:
-        k.refuse("Keras adds its second operand along the last dimension, which is as large as its only one")
-    if len(wide) == 1 and len(shape) > len(k.shape(a)) > 1:
-        k.refuse("Keras drops dimensions of its second operand")
-    return tensors.binary(k, "AddV2", a, b)
+    if a.dtype is types.BOOL:
+        k.refuse("its operands are boolean")
+    return activations.added(k, a, b)
 
 
 @operation("LogicalNot", pointwise=True)

@@ -9,7 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
-from fuseconv.load.keras.layers.activations import number
+from fuseconv.load.keras.layers.activations import added, number
 from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.model import class_of, config_of, numbered
 from fuseconv.load.keras.registry import ANY, AS_THEY_ARE, OWN, PASS_IN_3, builtin
@@ -57,7 +57,7 @@ def normalization(
     x = _as_computed(k, x)
     deviation = tf.Maximum(tf.Sqrt(variances), number(k, x, 1e-7))
     if invert:
-        return tf.AddV2(means, tf.Mul(x, deviation))
+        return added(k, means, tf.Mul(x, deviation))
     return tf.RealDiv(tf.Sub(x, means), deviation)
 
 

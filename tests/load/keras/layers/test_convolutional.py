@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 import pytest
+import tf_keras
 
 from fuseconv.load.keras import UnknownLayer, load
 from tests.keras_parity import FORMATS, branches, check_cases, check_data
@@ -83,8 +84,9 @@ def test_data_and_keras_agree(name: str, suffix: str, tmp_path: Path) -> None:
     check_cases(CASES, name, tmp_path, formats=[suffix])
 
 
-def test_a_bias_that_keras_adds_along_another_dimension_is_refused(tmp_path: Path) -> None:
-    model: Any = branches((4, 9, 7), L.Conv2D(5, 3, data_format="channels_first"))
-    model.save(tmp_path / "model.keras")
-    with pytest.raises(UnknownLayer, match="adds its bias along the last dimension"):
-        load(tmp_path / "model.keras")
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_a_bias_goes_where_keras_adds_it(library: Any, tmp_path: Path) -> None:
+    """Keras 3 adds it along the last dimension, where this is as large as the channels, which come first."""
+    layers = library.layers
+    made = [layers.Conv2D(5, 3, data_format="channels_first"), layers.DepthwiseConv2D(3, data_format="channels_first")]
+    check_data(branches((5, 9, 7), *made, library=library), tmp_path, ["keras"])

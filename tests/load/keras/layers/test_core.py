@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 import keras
+import pytest
 
 from tests.keras_parity import FORMATS, branches, check_cases, check_data
 from tests.pairwise import mostly_slow
@@ -50,6 +52,13 @@ def test_an_equation_with_an_ellipsis(tmp_path: Path) -> None:
         L.EinsumDense("ab...,bc->ac...", 7, bias_axes="c"),
     ]  # fmt: skip
     check_data(branches((3, 5, 4), *made), tmp_path, ["keras"])
+
+
+@pytest.mark.parametrize("library", ["keras", "tf_keras"])
+def test_a_bias_goes_where_keras_adds_it(library: str, tmp_path: Path) -> None:
+    """One of [3, 1] has as many numbers as the second dimension; Keras 3 adds it along that."""
+    made = importlib.import_module(library).layers.EinsumDense("abcd,def->abcef", (None, None, 3, 1), bias_axes="ef")
+    check_data(branches((3, 5, 4), made, library=importlib.import_module(library)), tmp_path, ["keras"])
 
 
 def test_an_embedding_in_reverse(tmp_path: Path) -> None:

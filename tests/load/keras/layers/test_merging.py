@@ -74,6 +74,12 @@ def test_products_along_axes_of_any_tensors(name: str, tmp_path: Path) -> None:
     check_data(library.Model([x, y, z], outputs), tmp_path, ["keras"])
 
 
+def test_a_sum_goes_where_keras_3_adds_it(tmp_path: Path) -> None:
+    """What has one dimension of several elements is a bias, which goes along the last dimension."""
+    a, b = keras.Input((4, 4), batch_size=1, name="a"), keras.Input((4, 1), batch_size=1, name="b")
+    check_data(keras.Model([a, b], [L.Add()([a, b]), L.Add()([b, a]), L.Average()([a, b])]), tmp_path, ["keras"])
+
+
 def test_keras_3_brings_types_together(tmp_path: Path) -> None:
     x, i = keras.Input((5, 3), name="x"), keras.Input((5, 3), dtype="int64", name="i")
     j = keras.Input((5, 3), dtype="int32", name="j")
