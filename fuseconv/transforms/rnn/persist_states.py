@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Module, Op, Value, replace_uses
 from fuseconv.ir.rewriter import erase_ops, ops_of_kinds
@@ -52,12 +53,15 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
 
     A stateful layer reads its state from a variable of the model and writes it back: if nothing else uses the variable,
     and it starts as zeros, the op's own variable tensor takes its place, which the runtime zeroes when it allocates
-    and in reset_all_variables. rnn_state: `variable` also leaves away the writes of zeros, as microcontroller and NPU
-    compilers expect it; whoever runs the file must then reset the variables between sequences. A state whose batch is
-    not fixed is always written.
+    and in reset_all_variables. It allocates again for inputs of other sizes than before, and each time for words: where
+    an input may be such a one, the model's variable stays.
+
+    rnn_state: `variable` also leaves away the writes of zeros, as microcontroller and NPU compilers expect it; whoever
+    runs the file must then reset the variables between sequences. A state whose batch is not fixed is always written.
     """
     names: dict[Value, set[str]] | None = None
     kept = False
+    allocates_anew = any(map(_may_be_resized, (value for each in module.signatures for value in each.graph.inputs)))
     for graph in module.graphs():
         dead: list[Op] = []
         for op in ops_of_kinds(graph, _STATES):
@@ -67,7 +71,7 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
                     continue
                 if names is None:
                     names = aliases(module, VARIABLES)
-                used = _only_uses(module, names, op, index)
+                used = [] if allocates_anew else _only_uses(module, names, op, index)
                 if used:
                     why = "the state stays in the op's variable tensor, which reset_all_variables clears"
                 elif rnn_state == "variable" and state.op.kind == "tfl.FILL" and is_static(state.shape):
@@ -83,6 +87,10 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
         erase_ops(graph, dead)
         kept |= bool(dead)
     return kept
+
+
+def _may_be_resized(value: Value) -> bool:
+    return value.dtype is types.STRING or not is_static(value.shape)
 
 
 def _warn(report: Report, warning: str) -> None:
