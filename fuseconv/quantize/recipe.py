@@ -151,9 +151,14 @@ def _leave_sums_float(
 ) -> None:
     """Let what loops sum up over steps be float, with the gates around it: floats are fast on a CPU. hybrid: so are
     products around them, of rows that are quantized as they come. What the selection leaves float counts as well: the
-    gates around it would add up their errors."""
-    integer = _integer_ops(recipes, ranges)
-    moves = next(iter(recipes.values())).kernels.moves
+    gates around it would add up their errors. A FAKE_QUANT among them hands on numbers: what it rounds is the sum of
+    such products, not of rounded ones."""
+    integer = {op for recipe in recipes.values() for op in recipe.integer}
+    kernels = next(iter(recipes.values())).kernels
+
+    def moves(op: Op) -> bool:
+        return kernels.moves(op) or op.kind == fake_quant.KIND
+
     left = {op for recipe in recipes.values() for op in recipe.why if selection.refusal(op)}
     integer |= left
     sums = wide_values(module, integer)

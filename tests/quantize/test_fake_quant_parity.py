@@ -193,3 +193,24 @@ def test_rounding_whose_factors_were_moved_away() -> None:
 
     ops = ["QUANTIZE", "CONV_2D", "ADD", "MINIMUM", "MEAN", "DEQUANTIZE"]
     _check(network, (None, 8, 6, 3), 1 / 20 / 1.5, ops)
+
+
+def test_a_loop_that_rounds_its_state() -> None:
+    """With samples, which tell ranges of products too, these quantize rows as they come, and their sums are floats: no
+    step rounds what the model does not."""
+    kernel, recurrent, bias = _weights(8, 16), _weights(16, 16) / 4, _bias(16)
+
+    def loop(x: Any) -> Any:
+        def step(t: Any, h: Any) -> Any:
+            made = tf.matmul(_fq(tf.gather(x, t, axis=1), -3.0, 3.0), kernel) / 3 + tf.matmul(h, recurrent) + bias
+            return t + 1, _fq(tf.tanh(made), -1.0, 1.0)
+
+        shapes = [tf.TensorShape([]), tf.TensorShape([None, 16])]
+        return tf.while_loop(lambda t, h: t < 10, step, [0, tf.zeros([tf.shape(x)[0], 16])], shapes)[1]
+
+    samples = [{"x0": _RNG.uniform(-3, 3, (1, 10, 8)).astype(np.float32)} for _ in range(40)]
+    converted = check(
+        loop, tf.TensorSpec([None, 10, 8]), quantize="int8", calibration_data=samples, atol=0.02, static=False,
+        inputs=lambda rng, shape, dtype: rng.uniform(-3, 3, shape).astype(dtype),
+    )  # fmt: skip
+    assert {item.type for item in converted.report.quantized if item.op == "FULLY_CONNECTED"} == {"int8"}
