@@ -15,6 +15,8 @@ import numpy as np
 _MOST_INPUTS = 4096
 # A part of the mean variance is added to that of each input, so that no combination of inputs has none.
 _DAMPING = 0.01
+# What is left of mean squares behind such a part of them is their rounding.
+_LEAST_PART = 1e-9
 # Columns whose errors are handed on at once to all that follow.
 _BLOCK = 64
 # Rows are multiplied once they hold as many numbers: BLAS shares out many small products at a loss.
@@ -70,9 +72,10 @@ class Moments:
         self._sum_up()
         assert self.products is not None
         found = self.products / self.count
+        least = max(_LEAST_PART * float(np.trace(found)), np.finfo(np.float32).tiny)
         if centered:
             found = found - np.outer(self.mean, self.mean)
-        mean_variance = max(float(np.trace(found)) / len(found), np.finfo(np.float32).tiny)
+        mean_variance = max(float(np.trace(found)), least) / len(found)
         return found + max(_DAMPING, len(found) / self.count) * mean_variance * np.eye(len(found))
 
 

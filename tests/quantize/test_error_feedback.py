@@ -68,3 +68,14 @@ def test_too_many_inputs_are_left_out() -> None:
     assert not moments.is_measured and moments.products is None
     moments.add(np.zeros((1, 4)))
     assert moments.is_measured
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_that_are_all_the_same(seed: int) -> None:
+    """Their variance is the rounding of their squares, which may be below zero."""
+    rng = np.random.default_rng(seed)
+    row, moments = rng.standard_normal(7, np.float32), Moments()
+    for count in range(1, 60):
+        moments.add(np.repeat(row[None], count, axis=0))
+    stored = round_with_feedback(rng.standard_normal((3, 7)), np.full((3, 1), 0.01), 127, moments.covariance())
+    assert np.isfinite(stored).all()
