@@ -1,4 +1,5 @@
-"""Transposed convolution with a stride equal to its window -> CONV_2D, then DEPTH_TO_SPACE, or RESHAPE of 1-d windows.
+"""Transposed convolution with a stride equal to its window -> CONV_2D, then DEPTH_TO_SPACE, or RESHAPE of 1-d windows,
+or nothing behind windows of one element.
 
 Each element becomes a window that no other adds to: a convolution with a window of 1 makes its elements as channels. A
 transposed convolution asks for the size of its result, batch included, which delegates cannot tell before they run.
@@ -25,9 +26,9 @@ def side_by_side(tfl: Any, shape: Any, weights: Any, x: Any) -> Term:
 
 
 def check(m: Match) -> None:
-    m.require(not m.shape.is_const, "the size of the result is known")
     found = linear_of(m)
     outputs, height, width, _ = found.sizes
+    m.require(not m.shape.is_const or height * width == 1, "the size of the result is known")
     strides = [int(m.linear.attrs.get(name, 0)) for name in ("stride_h", "stride_w")]
     m.require(
         [height, width] == strides and height in (1, width),
@@ -49,6 +50,8 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     y = tfl.conv_2d(
         m.x, weights, bias, padding="VALID", stride_h=1, stride_w=1, fused_activation_function=found.activation
     )
+    if height == width == 1:
+        return y
     if height == width:
         return tfl.depth_to_space(y, block_size=height)
     return tfl.reshape(y, tfl.static_shape(m.result.shape))

@@ -39,6 +39,12 @@ def test_bias_and_norm_go_into_the_weights():
     check(lambda x: up(x, w, 2), IMAGE, ops=OPS)
 
 
+def test_windows_of_one_element():
+    w = draw(1, 1, 6, 5)
+    check(lambda x: up(x, w, 1, (3, 4)) + draw(6), IMAGE, ops=["CONV_2D"])
+    check(lambda x: up(x, w, 1, (3, 4)), tf.TensorSpec([2, 3, 4, 5]), ops=["CONV_2D"])
+
+
 def test_images_of_unknown_size():
     w = draw(2, 2, 6, 5)
 
