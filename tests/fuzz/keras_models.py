@@ -219,7 +219,7 @@ _RECURRENT: Options = {
     "return_sequences": _BOOLS, "return_state": _BOOLS, "go_backwards": _BOOLS, "unroll": _BOOLS, "stateful": _BOOLS,
     "zero_output_for_mask": _BOOLS, "time_major": [False, False, True],
 }  # fmt: skip
-_GATED: Options = {"recurrent_activation": ["sigmoid", "hard_sigmoid", "tanh"], "implementation": [1, 2]}
+_GATED: Options = {"recurrent_activation": ["sigmoid", "hard_sigmoid"], "implementation": [1, 2]}
 
 
 def _windowed(rank: int) -> dict[str, Options]:
