@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fuseconv.errors import InputError
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Rejection, Value, copy_op, detach, replace_uses
 from fuseconv.ir.rewriter import add_function, has_kind
@@ -17,6 +18,7 @@ from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import has_effect, is_idle, is_repeatable
 from fuseconv.tf.traits import STEERING, TF1_CONTROL_FLOW
+from fuseconv.transforms.tf.inline import MAX_DEPTH
 
 _LOST = Rejection("TF1 ties it to a loop or branch by control edges only, so that it is not known when it runs", True)
 _ODD = Rejection("it is no part of a loop or branch as TF1 builds them", hopeless=True)
@@ -63,12 +65,18 @@ def _mark_lost(graph: Graph, module: Module) -> None:
 
 
 class _Outliner:
-    """Move parts of a graph to functions."""
+    """Move parts of a graph to functions. The graph itself changes at the end, in `finish`: what is done for each part
+    takes no longer if there are many."""
 
     def __init__(self, graph: Graph, module: Module, report: Report) -> None:
         self.graph = graph
         self.module = module
         self.report = report
+        # Where ops stand in the graph; those made stand where what they replace did.
+        self.places = {op: place for place, op in enumerate(graph.ops)}
+        self.made: list[Op] = []
+        self.gone: set[Op] = set()
+        self.known_effects: dict[str, bool] = {}
 
     def function(self, name: str) -> Graph:
         """Add an empty function to the module."""
@@ -76,39 +84,56 @@ class _Outliner:
         add_function(self.module, graph)
         return graph
 
-    def drop(self, ops: Iterable[Op], rule: str) -> None:
-        """Take ops, and then what only they read, out of the graph."""
-        gone = set(ops)
-        for op in gone:
-            if op.kind in STEERING:
-                self.report.removed(op, rule, "While and If say the same")
-            detach(op)
-        for op in reversed(self.graph.ops):
-            read = any(result.uses for result in op.results)
-            if op not in gone and op.results and not read and not has_effect(op, self.module, {}):
-                gone.add(op)
-                if op.kind in STEERING:
-                    self.report.removed(op, rule, "While and If say the same")
-                detach(op)
-        self.graph.ops = [op for op in self.graph.ops if op not in gone]
+    def insert(self, ops: list[Op], before: Op) -> None:
+        """Put ops before another one, which is about to go."""
+        self.made += ops
+        self.places.update(dict.fromkeys(ops, self.places[before]))
 
-    def sort(self) -> None:
-        """Order the ops so that each comes after those it reads, else as they are."""
-        order: list[Op] = []
-        entered: set[Op] = set()
-        for root in self.graph.ops:
-            stack = [(root, _makers(root))] if root not in entered else []
-            entered.add(root)
-            while stack:
-                op, makers = stack[-1]
-                maker = next((maker for maker in makers if maker not in entered), None)
-                if maker is None:
-                    order.append(op)
-                    stack.pop()
-                else:
-                    entered.add(maker)
-                    stack.append((maker, _makers(maker)))
-        self.graph.ops = order
+    def has_effect(self, op: Op) -> bool:
+        return has_effect(op, self.module, self.known_effects)
+
+    def drop(self, ops: Iterable[Op]) -> None:
+        """Take ops, and then what only they read, out of the graph."""
+        pending = [*ops]
+        for op in pending:
+            if op in self.gone:
+                continue
+            self.gone.add(op)
+            if op.kind in STEERING:
+                self.report.removed(op, "functionalize-control-flow", "While and If say the same")
+            makers = [value.op for value in op.operands if value is not None and value.op is not None]
+            detach(op)
+            pending += [maker for maker in makers if self.is_dead(maker)]
+
+    def is_dead(self, op: Op) -> bool:
+        return bool(op.results) and not any(result.uses for result in op.results) and not self.has_effect(op)
+
+    def finish(self) -> None:
+        """Give the graph the ops that are left, each after those it reads, else as they stood."""
+        if not self.made:
+            return
+        self.drop([op for op in reversed(self.graph.ops) if self.is_dead(op)])
+        left = [op for op in (*self.graph.ops, *self.made) if op not in self.gone]
+        self.graph.ops = _sorted(sorted(left, key=self.places.__getitem__))
+
+
+def _sorted(ops: list[Op]) -> list[Op]:
+    """Return ops in an order in which each comes after those it reads, else as they are."""
+    order: list[Op] = []
+    entered: set[Op] = set()
+    for root in ops:
+        stack = [(root, _makers(root))] if root not in entered else []
+        entered.add(root)
+        while stack:
+            op, makers = stack[-1]
+            maker = next((maker for maker in makers if maker not in entered), None)
+            if maker is None:
+                order.append(op)
+                stack.pop()
+            else:
+                entered.add(maker)
+                stack.append((maker, _makers(maker)))
+    return order
 
 
 def _makers(op: Op) -> Iterator[Op]:
@@ -121,6 +146,12 @@ def _makers(op: Op) -> Iterator[Op]:
 
 def _made_by(value: Value | None, kind: str) -> bool:
     return value is not None and value.op is not None and value.op.type == kind
+
+
+def _hold_to_depth(around: _Frame | _Context) -> None:
+    """Raise InputError for one more loop or branch within these if functions may not nest as deep."""
+    if len(around) >= MAX_DEPTH:
+        raise InputError(f"The model's loops and branches of TF1 nest more than {MAX_DEPTH} deep.")
 
 
 def _condition(switch: Op) -> Value:
@@ -185,9 +216,9 @@ class _Copy:
                     self.of(value)
             self.copy(op)
 
-    def keep_order(self, ops: Iterable[Op]) -> None:
-        """Order the function's ops as `ops`, the graph's, are: what reads a variable stays before what writes it."""
-        self.graph.ops = [self.twins[op] for op in ops if op in self.twins]
+    def keep_order(self, places: dict[Op, int]) -> None:
+        """Order the function's ops as they stand in the graph: what reads a variable stays before what writes it."""
+        self.graph.ops = _sorted([self.twins[op] for op in sorted(self.twins, key=places.__getitem__)])
 
 
 class _LoopCopy(_Copy):
@@ -236,10 +267,13 @@ class _LoopOutliner(_Outliner):
             known = dict(self.paths)
             for op in self.graph.ops:
                 self.frames[op] = self.frame_of(op)
-        for frame in sorted(set(self.frames.values()), key=len, reverse=True):
+        self.members: dict[_Frame, list[Op]] = {}
+        for op, frame in self.frames.items():
+            self.members.setdefault(frame, []).append(op)
+        for frame in sorted(self.members, key=len, reverse=True):
             if frame:
                 self.outline(frame)
-        self.sort()
+        self.finish()
 
     def frame_of(self, op: Op) -> _Frame:
         """Return the frame of an op by those of its operands: an Enter is one loop deeper, an Exit one less deep."""
@@ -249,6 +283,7 @@ class _LoopOutliner(_Outliner):
             name = str(op.attrs.get("frame_name", ""))
             if len(outer) >= len(self.paths.get(name, ())):
                 self.paths[name] = (*outer, name)
+                _hold_to_depth(outer)
             return self.paths[name]
         return outer[:-1] if op.type == "Exit" else outer
 
@@ -256,7 +291,7 @@ class _LoopOutliner(_Outliner):
         """Outline the loop of a frame to a While with two functions; leave it if it has not the form of a loop.
 
         Each Merge of a NextIteration is a variable that changes, and what else is entered one that is handed on."""
-        inside = [op for op in self.graph.ops if self.frames[op] == frame]
+        inside = sorted([op for op in self.members[frame] if op not in self.gone], key=self.places.__getitem__)
         conditions = [op for op in inside if op.type == "LoopCond"]
         merges = [op for op in inside if op.type == "Merge" and _made_by(op.operands[1], "NextIteration")]
         if len(conditions) != 1 or not all(_made_by(merge.operands[0], "Enter") for merge in merges):
@@ -282,9 +317,9 @@ class _LoopOutliner(_Outliner):
         loop.cond.outputs = [cond.of(condition.operands[0])]  # type: ignore[arg-type]
         changed = [body.of(merge.operands[1].op.operands[0]) for merge in merges]  # type: ignore[union-attr,arg-type]
         for op in inside:
-            if has_effect(op, self.module, {}) and not is_idle(op):
+            if self.has_effect(op) and not is_idle(op):
                 body.copy_effect(op)
-        body.keep_order(inside)
+        body.keep_order(self.places)
         loop.body.outputs = [*changed, *loop.body.inputs[len(changed) :]]
         for value in loop.operands:
             if value.op is not None and not self.frames[value.op] and not is_repeatable(value.op):
@@ -307,8 +342,9 @@ class _LoopOutliner(_Outliner):
         for op, index in exits:
             replace_uses(op.result, made.results[index])
         self.frames[made] = frame[:-1]
-        self.graph.ops.insert(self.graph.ops.index(inside[0]), made)
-        self.drop([*inside, *(op for op, _ in exits)], "functionalize-control-flow")
+        self.members.setdefault(frame[:-1], []).append(made)
+        self.insert([made], inside[0])
+        self.drop([*inside, *(op for op, _ in exits)])
 
 
 class _BranchCopy(_Copy):
@@ -342,56 +378,70 @@ class _BranchCopy(_Copy):
 
 
 class _BranchOutliner(_Outliner):
-    """Outline the branches of a graph, one after another, to functions of an If.
+    """Outline the branches of a graph to functions of an If.
 
         Merge(f(Switch(x, c)[1]), g(Switch(x, c)[0]))  ->  If(c, x, then_branch=f, else_branch=g)
 
     A context is the sides of branches that a value is on, outermost first: conditions with 1 for true."""
 
     def run(self) -> None:
-        """Outline branches until no Merge is left that is on a side of one."""
+        """Outline all branches, the innermost first."""
         self.inner: dict[Graph, dict[Value, Value]] = {}
-        while True:
-            self.contexts: dict[Value, _Context] = {}
-            for op in self.graph.ops:
-                self.find_context(op)
-            self.effects = [op for op in self.graph.ops if has_effect(op, self.module, {}) and not is_idle(op)]
-            merge = next((op for op in self.graph.ops if op.type == "Merge" and self.context_of(op)), None)
-            if merge is None:
-                return
-            self.outline(self.group(merge))
-            self.sort()
+        self.contexts: dict[Value, _Context] = {}
+        # Of each If that is made, since what it captures may come from further out.
+        self.around: dict[Op, _Context] = {}
+        self.effects: dict[_Context, list[Op]] = {}
+        merges: dict[tuple[_Context, Value], list[Op]] = {}
+        for op in self.graph.ops:
+            context = self.find_context(op)
+            self.note_effect(op, context)
+            if op.type == "Merge" and context:
+                merges.setdefault((context[:-1], context[-1][0]), []).append(op)
+        groups = [group for same in merges.values() for group in self.groups(same)]
+        groups.sort(key=lambda group: (-len(self.context_of(group[0])), self.places[group[0]]))
+        for group in groups:
+            self.outline(group)
+        self.finish()
+
+    def note_effect(self, op: Op, context: _Context) -> None:
+        if self.has_effect(op) and not is_idle(op):
+            self.effects.setdefault(context, []).append(op)
 
     def context_of(self, op: Op) -> _Context:
         """Return the sides on which all that an op reads is there, of a Merge its deeper operand: the other may be a
         value that no Switch lets through."""
+        if op in self.around:
+            return self.around[op]
         return max((self.contexts.get(v, ()) for v in op.operands if v is not None), key=len, default=())
 
-    def find_context(self, op: Op) -> None:
-        """Note the context of an op's results: a Switch goes one side deeper, a Merge leaves one."""
+    def find_context(self, op: Op) -> _Context:
+        """Note the context of an op's results, and return that of the op: a Switch goes one side deeper, a Merge leaves
+        one."""
         context = self.context_of(op)
         if op.type == "Switch":
+            _hold_to_depth(context)
             for side, result in enumerate(op.results):
                 self.contexts[result] = (*context, (_condition(op), side))
-            return
+            return context
         for result in op.results:
             self.contexts[result] = context[:-1] if op.type == "Merge" else context
+        return context
 
-    def group(self, merge: Op) -> list[Op]:
-        """Return the merges of one branch: those with its condition that do not depend on one another."""
-        context = self.context_of(merge)
-        group = [merge]
-        below = {merge.result}
-        for op in self.graph.ops[self.graph.ops.index(merge) + 1 :]:
-            depends = any(value in below for value in op.operands)
-            if op.type == "Merge" and not depends:
-                other = self.context_of(op)
-                if other and other[:-1] == context[:-1] and other[-1][0] is context[-1][0]:
-                    group.append(op)
-                    depends = True
-            if depends:
-                below.update(op.results)
-        return group
+    def groups(self, merges: list[Op]) -> Iterable[list[Op]]:
+        """Return the merges of each branch, of all with one condition in one context: one branch has those that do not
+        depend on one another."""
+        if len(merges) == 1:
+            return [merges]
+        wanted, found = set(merges), dict[int, list[Op]]()
+        levels: dict[Value, int] = {}  # how many of the merges lead to a value, one after the other
+        for op in self.graph.ops[self.places[merges[0]] : self.places[merges[-1]] + 1]:
+            level = max((levels.get(value, 0) for value in op.operands if value is not None), default=0)
+            if op in wanted:
+                found.setdefault(level, []).append(op)
+                level += 1
+            if level:
+                levels.update(dict.fromkeys(op.results, level))
+        return found.values()
 
     def outline(self, merges: list[Op]) -> None:
         """Outline the branch whose results these merges are, with what has effects on its sides."""
@@ -404,10 +454,10 @@ class _BranchOutliner(_Outliner):
             graph = self.function(f"{name} {('else', 'then')[side]}")
             copy = _BranchCopy(graph, self, (*outer, (condition, side)), captured)
             graph.outputs = [copy.of(self.operand(merge, side)) for merge in merges]
-            written = [op for op in self.effects if self.context_of(op) == copy.context]
+            written = self.effects.pop(copy.context, [])
             for op in written:
                 copy.copy_effect(op)
-            copy.keep_order(self.graph.ops)
+            copy.keep_order(self.places)
             gone += written
             sides.append(graph)
         for graph in sides:
@@ -421,9 +471,13 @@ class _BranchOutliner(_Outliner):
             replace_uses(merge.results[0], made.add_result(merge.result.dtype, None))
             if merge.results[1].uses:
                 self.give_index(merge, condition, emitted)
-        place = self.graph.ops.index(merges[0])
-        self.graph.ops[place:place] = emitted
-        self.drop(gone, "functionalize-control-flow")
+        around = tuple(outer)
+        for op in emitted:
+            self.around[op] = around
+            self.contexts.update(dict.fromkeys(op.results, around))
+        self.insert(emitted, merges[0])
+        self.note_effect(made, around)
+        self.drop(gone)
 
     def operand(self, merge: Op, side: int) -> Value:
         """Return what a merge takes from a side of its branch."""

@@ -18,7 +18,7 @@ from fuseconv.tf.traits import CALLS
 
 # Far beyond any model of any size; forty functions that each call the next one twice would be a million million ops.
 _MAX_OPS = 1 << 22
-_MAX_DEPTH = 100
+MAX_DEPTH = 100
 
 
 def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambda function: False) -> bool:
@@ -108,7 +108,7 @@ def _count_uses(module: Module) -> Counter[str]:
     uses = Counter(name for signature in module.signatures for name in _called(signature.graph, module))
     total = sum(size[name] * count for name, count in uses.items())
     deepest = max(depth.values(), default=0)
-    if not budget.allows_operations(total, _MAX_OPS) or deepest > _MAX_DEPTH:
+    if not budget.allows_operations(total, _MAX_OPS) or deepest > MAX_DEPTH:
         raise InputError(f"The model's functions call each other {deepest} deep, for {total} operations in all.")
     for caller in reversed(size):
         for name in called[caller]:
