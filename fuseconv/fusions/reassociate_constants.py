@@ -20,6 +20,8 @@ _STEPS = frozenset({
     "FLOOR", "CEIL", "ROUND", "CAST", "SIGN", "FLOOR_DIV", "FLOOR_MOD", "QUANTIZE", "FAKE_QUANT",
     "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL",
 })  # fmt: skip
+# Behind so many sums and products, their own rounding decides more than the last bit of a quotient.
+_MOST_FOLLOWED = 64
 
 
 @pattern
@@ -55,14 +57,14 @@ def check_canonical(m: Match) -> None:
 
 def _meets_a_step(value: Value) -> bool:
     """Return True if a reader of the value, or of a sum or product with it, jumps: floor(6 / 3) is not floor(6 * (1 /
-    3)), if the product is rounded down."""
+    3)), if the product is rounded down. The nearest readers are asked first."""
     pending, seen = [value], {value}
-    while pending:
-        for reader in pending.pop().uses:
+    for near in pending:
+        for reader in near.uses:
             if reader.type in _STEPS:
                 return True
-            if reader.type in _SMOOTH:
-                pending.extend(result for result in reader.results if result not in seen)
+            if reader.type in _SMOOTH and len(seen) < _MOST_FOLLOWED:
+                pending += [result for result in reader.results if result not in seen]
                 seen.update(reader.results)
     return False
 

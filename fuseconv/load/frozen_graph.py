@@ -196,15 +196,18 @@ class _Loader:
         depths, opened, pending = self.depths, set[str](), [name]
         while pending:
             node = pending[-1]
+            if node in depths:
+                pending.pop()
+                continue
             before = [_node(ref) for refs in self.nodes.inputs(node) for ref in refs]
             before = [each for each in before if each in self.nodes and self.nodes.op(each) != "NextIteration"]
-            missing = [each for each in before if each not in depths and each not in opened]
-            if missing and node not in depths:
+            missing = dict.fromkeys(each for each in before if each not in depths and each not in opened)
+            if missing:
                 opened.add(node)
                 pending += missing
                 continue
             pending.pop()
-            depths.setdefault(node, max((depths.get(each, 0) for each in before), default=0) + self._step(node))
+            depths[node] = max((depths.get(each, 0) for each in before), default=0) + self._step(node)
         return depths[name]
 
     def _step(self, name: str) -> int:

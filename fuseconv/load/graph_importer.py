@@ -322,13 +322,16 @@ class _Builder:
         else:
             op = Op(f"tf.{kind}", (), self._attrs(node, self.importer.op_defs.get(kind)), name, (name,))
         self._add_results(op, node, kind, reached)
+        runs = False
         for key, value in op.attrs.items():
             if value.__class__ is not list and value.__class__ is not FuncRef:
                 continue
             for item in value if isinstance(value, list) else (value,):
                 if isinstance(item, FuncRef) and key != _ANNOTATION:
                     self.importer.want(item, name)
-                    self.calls.append(op)
+                    runs = True
+        if runs:
+            self.calls.append(op)
         return op
 
     def _attrs(self, node: Any, op_def: OpDef | None) -> dict[str, Any]:

@@ -105,8 +105,8 @@ def of_graphs(graphs: Sequence[Graph], functions: Mapping[str, Graph] | None = N
     """Return the subgraphs that graphs of `tfl` ops become, with every unknown size 1. functions: those that ops run,
     by the names in their attributes."""
     numbers = {graph: number for number, graph in enumerate(graphs)}
-    return [_subgraph(graph, {name: numbers[body] for name, body in (functions or {}).items() if body in numbers})
-            for graph in graphs]  # fmt: skip
+    called = {name: numbers[body] for name, body in (functions or {}).items() if body in numbers}
+    return [_subgraph(graph, called) for graph in graphs]
 
 
 def _subgraph(graph: Graph, functions: Mapping[str, int]) -> Subgraph:

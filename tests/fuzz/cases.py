@@ -18,6 +18,7 @@ from tests.fuzz import (
     blow_ups,
     bundles,
     bytecode,
+    chains,
     commands,
     configs,
     disk,
@@ -110,7 +111,7 @@ def prepare(case: Case, base: Path) -> Request:
 
 # Kinds whose models are made of nothing but a name.
 _BUILT: dict[str, Callable[[str, Random], bytes]] = {
-    "blow-up": blow_ups.build, "ladder": ladders.build, "node": nodes.build,
+    "blow-up": blow_ups.build, "ladder": ladders.build, "node": nodes.build, "chain": chains.build,
 }  # fmt: skip
 
 
@@ -266,6 +267,7 @@ KINDS: dict[str, Kind] = {
     "blow-up": Kind(lambda rng, of: {}, lambda: tuple(blow_ups.BLOW_UPS), 1),
     "ladder": Kind(lambda rng, of: {}, lambda: tuple(ladders.LADDERS), 3),
     "node": Kind(lambda rng, of: {}, nodes.ops, 9),
+    "chain": Kind(lambda rng, of: {}, lambda: tuple(chains.CHAINS), 1),
     "index": Kind(_index, _with_index, 3),
     "disk": Kind(lambda rng, of: {}, lambda: _of_forms("saved_model", "frozen", "keras"), 1),
     "keras-bytes": Kind(_bytes, lambda: _of_forms("keras"), 1),

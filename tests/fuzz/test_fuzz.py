@@ -19,7 +19,7 @@ from tests.fuzz.run import Servers, main, run_all, run_case, summary
 from tests.fuzz.server import Outcome, Request
 
 # As many as the weights of all kinds are together; `make fuzz` runs more.
-CASES = 67
+CASES = 68
 # Where the ways stand in which a kind does damage.
 WAYS = {
     "bytes": (damage, "_WAYS"), "graph": (graphs, "_CHANGES"), "index": (bundles, "_WAYS"), "disk": (disk, "_WAYS"),

@@ -26,6 +26,8 @@ _RISING = {
 }
 _SCALING = ("Div", "Mul", "RealDiv")
 _MOST_STEPS = 256
+# Chains of more ops than this are no buckets; each rounding in one is followed to the chain's start.
+_MOST_OPS = 64
 # BUCKETIZE compares with float32, which holds whole numbers up to this one.
 _END = 1 << 24
 
@@ -83,7 +85,7 @@ def _chain(root: Op) -> list[Op]:
     if not rounds or source is None or not source.dtype.is_float:
         return []
     chain = [root]
-    while True:
+    while len(chain) <= _MOST_OPS:
         op = chain[-1]
         varying = [i for i, operand in enumerate(op.operands) if operand is None or operand.data is None]
         if len(varying) != 1 or varying[0] not in _RISING.get(op.type, ()) or not _constants_fit(op, varying[0]):
@@ -95,6 +97,7 @@ def _chain(root: Op) -> list[Op]:
         if value.op is None:
             return []
         chain.append(value.op)
+    return []
 
 
 def _constants_fit(op: Op, varying: int) -> bool:
