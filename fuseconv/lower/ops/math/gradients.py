@@ -15,7 +15,7 @@ from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.data_format import is_channels_first
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import check_rank, elementwise, scalar, select
-from fuseconv.lower.support.type_promotion import cast, in_float32
+from fuseconv.lower.support.type_promotion import cast, conjugate, in_float32
 
 _ONE = np.ones((), np.float32)
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -52,7 +52,8 @@ def RsqrtGrad(tfl, y, dy):
 
 @lowers("ReciprocalGrad", "InvGrad")
 def ReciprocalGrad(tfl, y, dy):
-    """-dy * y * y, where y is the reciprocal."""
+    """-dy * y * y, where y is the reciprocal, or for complex numbers its conjugate."""
+    y = conjugate(tfl, y) if y.dtype.is_complex else y
     return elementwise(tfl, "NEG", elementwise(tfl, "MUL", dy, elementwise(tfl, "MUL", y, y)))
 
 

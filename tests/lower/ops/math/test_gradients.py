@@ -29,6 +29,11 @@ def test_of_results(op, dtype):
     )
 
 
+@pytest.mark.parametrize("op", [raw.ReciprocalGrad, raw.InvGrad])
+def test_of_complex_reciprocals(op):
+    check(lambda y, dy: op(y=y, dy=dy), spec(2, 5, dtype=tf.complex64), spec(2, 5, dtype=tf.complex64))
+
+
 @pytest.mark.parametrize(
     "op", [raw.ReluGrad, raw.Relu6Grad, raw.LeakyReluGrad, raw.SoftplusGrad, raw.SoftsignGrad]
 )
