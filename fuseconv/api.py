@@ -206,6 +206,7 @@ def _convert(
                 custom_objects=registry.custom_objects, keras_layers=registry.keras_layers,
                 keras_loader=options.keras_loader, warn=report.warnings.append,
             )  # fmt: skip
+            context.module.is_held = context.module.has_stablehlo
             if options.batch_size != given.batch_size and _has_open_batch(context.module):
                 report.warnings.append(f"{options.target} wants known sizes: the batch is 1, or that of --batch-size")
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)

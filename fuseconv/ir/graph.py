@@ -386,6 +386,7 @@ class Module:
     attributes: gives all attributes of a TF op, those too that `Op.attrs` leaves out.
     metadata: of a .tflite file, besides what its writer computes. files: that go with it, by their names.
     has_stablehlo: whether functions of it were imported from StableHLO.
+    is_held: whether what its outputs needed as it was loaded was held to what TensorFlow takes, or need not be.
     """
 
     signatures: list[Signature] = field(default_factory=list)
@@ -396,6 +397,7 @@ class Module:
     metadata: dict[str, bytes] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     has_stablehlo: bool = False
+    is_held: bool = True
 
     def graphs(self) -> Iterable[Graph]:
         """Yield the graphs of the signatures, each once, then the functions."""

@@ -81,7 +81,7 @@ def _lower_graph(
             report.removed(op, "lower", "nothing reads it once shapes are known")
             detach(op)
             continue
-        empty = _fill_empty(op) if _is_empty(op) and not effects(op) else None
+        empty = _fill_empty(op) if _is_empty(op) and not effects(op) and not contradiction(op) else None
         why, results, emitted = empty or _apply(op, rules, functions)
         if why and not _cannot_run(op, why):
             instead, made, ops = custom(op)

@@ -92,7 +92,9 @@ def select(tfl: Lowering, condition: Value, x: Value | float, y: Value | float) 
 
 
 def scalar(number: Any, dtype: DType) -> Value:
-    """Return a constant scalar."""
+    """Return a constant scalar. Refuses the op if it puts a number among texts."""
+    if dtype is types.STRING and not isinstance(number, bytes):
+        raise Unsupported(f"it puts {number} among texts")
     return constant(np.array(number, dtype.numpy), dtype)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Sequence
+from typing import Any
 
 from fuseconv.errors import ILL_FITTING, ill_fitting
 from fuseconv.ir.dims import Shape
@@ -73,7 +75,7 @@ def contradiction(op: Op) -> str:
         return ""
     function = TABLE.get(op.type) or TABLE.offered(op.type)
     if function is None or not function.required <= len(op.operands) <= function.most:
-        return ""
+        return why + DAMAGED if why else ""
     try:
         made = None if why else function(op, op, op.operands)
     except Contradiction as error:
@@ -83,13 +85,18 @@ def contradiction(op: Op) -> str:
     except ILL_FITTING as error:
         why = f"its operands {ill_fitting(error)}"
     else:
-        shapes = [made] if isinstance(made, tuple) else made or ()
-        impossible = [shape for shape in shapes if shape and not _is_possible(tuple(shape))]
-        negative = [dim for shape in impossible for dim in shape if isinstance(dim, int) and dim < 0]
-        if negative:
-            why = f"it would make a dimension of {negative[0]} elements"
-        elif impossible and len(impossible[0]) > MAX_RANK:
-            why = f"it would make a tensor of {len(impossible[0])} dimensions"
-        elif impossible:
-            why = "it would make a dimension of more elements than int64 counts"
+        why = why or _impossible([made] if isinstance(made, tuple) else made or ())
     return why + DAMAGED if why else ""
+
+
+def _impossible(shapes: Sequence[Any]) -> str:
+    """Say why no tensor has one of these shapes; empty if they are possible."""
+    impossible = [shape for shape in shapes if shape and not _is_possible(tuple(shape))]
+    if not impossible:
+        return ""
+    negative = [dim for shape in impossible for dim in shape if isinstance(dim, int) and dim < 0]
+    if negative:
+        return f"it would make a dimension of {negative[0]} elements"
+    if len(impossible[0]) > MAX_RANK:
+        return f"it would make a tensor of {len(impossible[0])} dimensions"
+    return "it would make a dimension of more elements than int64 counts"

@@ -51,7 +51,9 @@ def placeholder(op: Op, *, shape: Sequence[int | None] | None = None) -> Shapes:
 
 @infers("PlaceholderWithDefault")
 def placeholder_with_default(op: Op, x: Value, *, shape: Sequence[int | None] | None = None) -> Shapes:
-    return declared(shape)
+    stated = declared(shape)
+    same_shape([x.shape, stated])
+    return stated
 
 
 @infers("NoOp", "Assert")

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import DType
-from fuseconv.tf.operands import agree, axis_held_by, axis_in, broadcast, ints, same, same_shape, shape_of, with_rank
+from fuseconv.tf.operands import (
+    Contradiction,
+    agree,
+    axis_held_by,
+    axis_in,
+    broadcast,
+    ints,
+    same,
+    same_shape,
+    shape_of,
+    with_rank,
+)
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 UNARY = (
@@ -19,7 +30,6 @@ UNARY = (
 # Not element by element, but of the shape of their first operand.
 LIKE_FIRST = (
     "Bucketize", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D",
-    "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "InvertPermutation",
     "LRN", "LogSoftmax", "MatrixBandPart", "OnesLike", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
     "QuantizeAndDequantizeV4", "RandomShuffle", "StatelessShuffle", "Softmax", "QuantizeAndDequantize", "XlaSharding",
     "ZerosLike", "BatchMatrixBandPart", "BatchNormWithGlobalNormalization", "DataFormatDimMap",
@@ -30,6 +40,9 @@ ALIKE = (
     "ApproximateEqual", "EluGrad", "InvGrad", "LeakyReluGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad",
     "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad", "SqrtGrad", "TanhGrad",
 )
+
+# Of whole numbers, they refuse to divide by 0.
+_QUOTIENTS = ("Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod")
 
 BINARY = (
     "Add", "AddV2", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "DivNoNan",
@@ -65,6 +78,32 @@ def _agree_on_precision(whole: DType, part: DType) -> None:
 
 @infers(*LIKE_FIRST)
 def like_first(op: Op, x: Value, *others: Value) -> Shapes:
+    return x.shape
+
+
+@infers("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
+def fake_quant(op: Op, x: Value, low: Value, high: Value, *, num_bits: int = 8) -> Shapes:
+    _agree_on_bits(num_bits)
+    if low.rank == 1 and x.shape:
+        same_shape([x.shape[-1:], low.shape, high.shape])
+    return x.shape
+
+
+@infers("FakeQuantWithMinMaxArgs")
+def fake_quant_args(op: Op, x: Value, *, min: float = -6.0, max: float = 6.0, num_bits: int = 8) -> Shapes:
+    _agree_on_bits(num_bits)
+    agree(min < max, f"its range is from {min} to {max}")
+    return x.shape
+
+
+def _agree_on_bits(count: int) -> None:
+    agree(2 <= count <= 16, f"it quantizes to {count} bits")
+
+
+@infers("InvertPermutation")
+def invert_permutation(op: Op, x: Value) -> Shapes:
+    if x.data is not None:
+        agree(sorted(x.data.reshape(-1).tolist()) == [*range(x.data.size)], "its operand is no permutation")
     return x.shape
 
 
@@ -125,14 +164,34 @@ def cumulative(op: Op, x: Value, axis: Value) -> Shapes:
     return x.shape
 
 
-@infers(*BINARY)
+@infers(*(name for name in BINARY if name not in _QUOTIENTS))
 def binary(op: Op, x: Value, y: Value) -> Shapes:
     return broadcast(x.shape, y.shape)
 
 
-@infers("Betainc", "ClipByValue", "SelectV2")
+@infers(*_QUOTIENTS)
+def quotient(op: Op, x: Value, y: Value) -> Shapes:
+    if y.data is not None and y.dtype.is_integer and not y.data.all() and x.shape is not None and 0 not in x.shape:
+        raise Contradiction("it divides by 0")
+    return broadcast(x.shape, y.shape)
+
+
+@infers("SelectV2")
 def ternary(op: Op, x: Value, y: Value, z: Value) -> Shapes:
     return broadcast(x.shape, y.shape, z.shape)
+
+
+@infers("Betainc")
+def betainc(op: Op, a: Value, b: Value, x: Value) -> Shapes:
+    # A scalar goes with any, and no other shape is broadcast.
+    same_shape([value.shape for value in (a, b, x) if value.shape])
+    return broadcast(a.shape, b.shape, x.shape)
+
+
+@infers("ClipByValue")
+def clip(op: Op, x: Value, low: Value, high: Value) -> Shapes:
+    same_shape([x.shape, *(limit.shape for limit in (low, high) if limit.rank != 0)])
+    return x.shape
 
 
 @infers("AddN", "AccumulateNV2")

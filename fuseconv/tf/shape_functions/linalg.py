@@ -173,6 +173,7 @@ def svd(op: Op, x: Value, *, compute_uv: bool = True, full_matrices: bool = Fals
 @infers("SelfAdjointEigV2")
 def self_adjoint_eig(op: Op, x: Value, *, compute_v: bool = True) -> Shapes:
     shape = shape_of(x)
+    _order(shape)
     return [shape[:-1], shape if compute_v else ()]
 
 

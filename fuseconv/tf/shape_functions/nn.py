@@ -241,6 +241,10 @@ def _pool(
     shape: Shape, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str, pads: Sequence[int]
 ) -> Shape:
     # A pool has a window over every dimension, the channels' too.
+    if not len(ksize) == len(strides) == len(shape) or min(*ksize, *strides) <= 0 or max(*ksize, *strides) >= 1 << 31:
+        raise Contradiction(f"its windows are {list(ksize)}, and its strides {list(strides)}")
+    if len(pads) != (2 * len(shape) if padding == "EXPLICIT" else 0) or min(pads, default=0) < 0:
+        raise Contradiction(f"its padding '{padding}' is {list(pads)}")
     if len(data_format) != len(shape) or set(data_format) - set("NCDHW"):
         raise UnknownShape
     return tuple(

@@ -5,13 +5,15 @@ The table `ranks.txt` beside this file was made by asking these functions, of th
 all else unknown. It has the ops that have a shape function here. A line is the op's name and a field for each argument,
 separated by tabs: the numbers that are allowed ("01"), with the length where only one is ("1=2": a vector of two), "*"
 if all are, "..." for an argument of any number of tensors.
+
+`kernel_ranks.txt` says in the same form, and was written by hand, what TensorFlow's kernels refuse besides.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from fuseconv.ir.graph import Op
 from fuseconv.tf.shape_functions.registry import TABLE
 
 _TABLE = Path(__file__).with_name("ranks.txt")
+_KERNELS = Path(__file__).with_name("kernel_ranks.txt")
 # Ops that are not asked: those of lists take a scalar of -1 for an unknown shape, and no other; of ragged ones
 # TensorFlow never answers.
 _NOT_ASKED = ("Ragged", "TensorList")
@@ -55,12 +58,17 @@ def only_ranks(op: Op) -> list[int | None]:
 def _fields(op: Op) -> tuple[Any, ...]:
     """Return what is known of each operand of an op; empty if nothing is."""
     fields = _table().get(op.type)
-    if fields is None or (op.attrs and not _DECIDING.isdisjoint(op.attrs)):
+    if fields is None or (op.attrs and _decides(op.attrs)):
         return ()
     if _SEVERAL in fields:
         at = fields.index(_SEVERAL)
         fields = (*fields[:at], *[None] * (len(op.operands) - len(fields) + 1), *fields[at + 1 :])
     return fields
+
+
+def _decides(attrs: Mapping[str, Any]) -> bool:
+    """Return whether attributes change what ranks an op takes. That images have their channels first does not."""
+    return any(attrs[name] != "NCHW" for name in _DECIDING.intersection(attrs))
 
 
 def _fits(shape: Shape, field: tuple[frozenset[int], int | None]) -> bool:
@@ -73,8 +81,9 @@ def _fits(shape: Shape, field: tuple[frozenset[int], int | None]) -> bool:
 
 @functools.cache
 def _table() -> dict[str, tuple[Any, ...]]:
-    """Return the ranks and the length that each operand of an op may have; None for one that may have any."""
-    lines = (line.split("\t") for line in _TABLE.read_text().splitlines())
+    """Return the ranks and the length that each operand of an op may have; None for one that may have any. Where both
+    tables have an op, the kernels allow no more than the shape function does."""
+    lines = (line.split("\t") for path in (_TABLE, _KERNELS) for line in path.read_text().splitlines())
     return {name: tuple(map(_parsed, fields)) for name, *fields in lines}
 
 

@@ -6,6 +6,7 @@ from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
+    Contradiction,
     UnknownShape,
     agree,
     agree_on_indices,
@@ -28,7 +29,10 @@ def reduce(op: Op, x: Value, axes: Value, *, keep_dims: bool = False) -> Shapes:
         return x.shape
     rank = len(shape_of(x))
     try:
-        reduced = {axis_in(axis, rank) for axis in ints(axes)}
+        listed = [axis_in(axis, rank) for axis in ints(axes)]
+        reduced = {*listed}
+        if len(reduced) < len(listed):
+            raise Contradiction(f"it reduces a dimension twice, by the axes {listed}")
     except UnknownShape:
         if not keep_dims:
             raise

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fuseconv.errors import InputError
 from fuseconv.ir import budget, dims
 from fuseconv.ir.dims import Shape, more_known
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, empty_constants, replace_uses
@@ -49,11 +50,26 @@ def canonicalize(module: Module, report: Report) -> None:
     """Infer shapes, fold constants, merge equal ops, drop ops that only forward, and eliminate dead code.
 
     The body of a loop, branch or call is walked where the op that runs it stands: that is where its operands are known.
-    """
+    Raises InputError for a node of a model just loaded that cannot run, though no more than its shape is asked for."""
     walk = _Walk(module, report)
     for signature in module.signatures:
         walk.walk_graph(signature.graph)
+    if not module.is_held:
+        module.is_held = True
+        for signature in module.signatures:
+            _hold_dead_code(signature.graph)
     remove_dead_code(module, report)
+
+
+def _hold_dead_code(graph: Graph) -> None:
+    """Raise InputError for an op that cannot run and that no output needs any more, now that shapes are known.
+    TensorFlow runs it. Lowering tells of those with readers, and of those in branches, which may not be taken."""
+    dead: set[Op] = set()
+    for op in reversed(graph.ops):
+        if op.results and all(reader in dead for result in op.results for reader in result.uses):
+            dead.add(op)
+            if op.dialect == "tf" and (why := shape_functions.contradiction(op)):
+                raise InputError(f"The node '{op.name}' ({op.type}) cannot run: {why}.")
 
 
 def infer_shapes(module: Module) -> None:
@@ -152,6 +168,8 @@ class _Walk:
         if op.kind == "tf.Cast" and op.operands[0].dtype is not op.result.dtype:  # type: ignore[union-attr]
             return False
         operands = [value for value in op.operands if value is not None]
+        if "shape" in op.attrs and shape_functions.contradiction(op):
+            return False
         if op.kind == "tf.EnsureShape" and (self.depth or operands[0].op is not None):
             self.infer(op)
             if op.result.shape != operands[0].shape:
@@ -240,9 +258,12 @@ class _Walk:
         results = op.results
         if op.fits and results and 0 in results[0].shape and is_repeatable(op):  # type: ignore[operator]
             empty = empty_constants([(result.dtype, result.shape) for result in results])
-            if empty:
+            if empty and not shape_functions.contradiction(op):
                 return self.replace(op, empty, "folded", "empty tensor", "it has no elements")
         arrays = _contents(op) if results and results[0].content is not None else None
+        # Lowering tells that an op cannot run, unless it never does.
+        if arrays is not None and shape_functions.contradiction(op):
+            return False
         if arrays is None and self.may_fold(op):
             arrays = self.compute(op)
         if arrays is None:

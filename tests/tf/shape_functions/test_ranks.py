@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fuseconv
-from fuseconv.errors import UnsupportedError
+from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.tf.shape_functions import ranks
 from tests.frozen import FLOAT, INT32, Frozen
 
@@ -23,6 +23,15 @@ T = {"T": {"type": FLOAT}}
 def test_lines_are_what_tensorflow_says(op: str) -> None:
     lines = {line.partition("\t")[0]: line for line in ranks._TABLE.read_text().splitlines()}
     assert ranks.line_of(op) == lines.get(op, "")
+
+
+def test_kernels_are_no_less_strict_than_shape_functions() -> None:
+    tables = [dict(line.split("\t", 1) for line in path.read_text().splitlines())
+              for path in (ranks._TABLE, ranks._KERNELS)]  # fmt: skip
+    for op in tables[0].keys() & tables[1].keys():
+        for said, strict in zip(tables[0][op].split("\t"), tables[1][op].split("\t"), strict=True):
+            allowed, of_kernel = (field.partition("=")[0].replace("*", "0123456") for field in (said, strict))
+            assert {*of_kernel} <= {*allowed}, op
 
 
 def ints(graph: Frozen, value: Any) -> str:
@@ -104,7 +113,7 @@ def window(graph: Frozen) -> None:
         (transpose, r"its perm is \[0, 1, 1, 2\]"),
         (reshape, "another number of elements"),
         (axis_of_a_scalar, "axis 0 of 0 dimensions"),
-        (two_counts, "takes one number for a size, and is given 2"),
+        (two_counts, "operand 1 has the shape \\[2\\]"),
         (broadcast, "dimensions 3 and 5 do not broadcast"),
         (rank, r"its operand 0 has the shape \[1,4,4,3\], which the op does not take"),
         (length, r"its operand 1 has the shape \[3\], which the op does not take"),
@@ -128,3 +137,11 @@ def test_a_node_that_cannot_run_is_refused_by_name(damage: Callable[[Frozen], No
     assert nodes == ["y"]
     assert told.endswith(": the model is damaged")
     assert re.search(why, told)
+
+
+def test_a_node_that_cannot_run_is_refused_though_only_its_shape_is_read(tmp_path: Path) -> None:
+    graph = Frozen(4, 4, 3)
+    graph.node("norm", "LRN", "x", **T)
+    graph.node("y", "Shape", "norm", out_type={"type": INT32}, **T)
+    with pytest.raises(InputError, match="'norm' \\(LRN\\) cannot run"):
+        fuseconv.convert(graph.write(tmp_path))

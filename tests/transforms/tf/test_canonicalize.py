@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuseconv.errors import InputError
 from fuseconv.ir import dims, types
 from fuseconv.ir.graph import Graph, Module, Op, Signature, constant
 from fuseconv.ir.verifier import check
@@ -472,3 +473,28 @@ def test_what_tensorflow_refuses_is_not_folded() -> None:
       return %z
     }
     """)  # fmt: skip
+
+
+def test_what_cannot_run_is_held_though_only_its_shape_is_read() -> None:
+    module, report = module_of("""main {
+        input %x: float32[4,4,3]
+        const %c: int32[2] = [3, 2]
+        %norm: float32[*] = tf.LRN(%x) {'alpha': 1.0}
+        %exp: float32[*] = tf.Exp(%norm)
+        %shape: int32[*] = tf.Shape(%exp)
+        return %shape
+    }""")
+    module.is_held = False
+    with pytest.raises(InputError, match=r"'norm' \(LRN\) cannot run: its operand 0 has the shape \[4,4,3\]"):
+        canonicalize(module, report)
+
+
+@pytest.mark.parametrize("op", [
+    "%y: float32[*] = tf.LRN(%x)",  # of no elements, and of three dimensions too few
+    "%y: float32[*] = tf.EnsureShape(%x) {'shape': (3,)}",
+    "%y: float32[*] = tf.PlaceholderWithDefault(%x) {'shape': (0, 3)}",
+])  # fmt: skip
+def test_what_cannot_run_stays_for_lowering_to_refuse(op: str) -> None:
+    module, _ = module_of(f"main {{\n input %x: float32[0]\n {op}\n return %y\n }}")
+    canonicalize(module, Report())
+    assert [made.kind for made in module.signatures[0].graph.ops] == [op.partition("= ")[2].partition("(")[0]]

@@ -1,0 +1,40 @@
+"""Nodes that TensorFlow refuses to import become no file, whichever pass would fold, forward or drop them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import fuseconv
+from fuseconv.errors import InputError, UnsupportedError
+from tests.fuzz.nodes import build
+
+REFUSED = [
+    ("ListDiff", 1055), ("MatrixSetDiagV3", 1079), ("PlaceholderWithDefault", 1118), ("StatelessRandomUniform", 1236),
+    ("AvgPoolGrad", 1329), ("BroadcastTo", 1361), ("EnsureShape", 1412), ("RaggedRange", 1569), ("ScatterNd", 1604),
+    ("SelfAdjointEigV2", 1613), ("FakeQuantWithMinMaxVars", 1863), ("LinSpace", 1922), ("RandomStandardNormal", 2007),
+    ("MaxPoolWithArgmax", 2391), ("SparseToDense", 2525), ("UniqueWithCountsV2", 2575), ("LRN", 3216),
+    ("BatchNormWithGlobalNormalization", 3079), ("AvgPool", 3496), ("MaxPool", 3688), ("TridiagonalMatMul", 3869),
+    ("AddN", 3911), ("Split", 4262), ("Betainc", 5256), ("FakeQuantWithMinMaxVarsPerChannel", 5336), ("Roll", 5505),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "seed"), REFUSED)
+def test_what_tensorflow_does_not_import(op: str, seed: int, tf: Any, tmp_path: Path) -> None:
+    model = tmp_path / "model.pb"
+    model.write_bytes(build(op, Random(f"node/{op}/{seed}")))
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"'\{\{node n\}\} = "):
+        tf.import_graph_def(tf.compat.v1.GraphDef.FromString(model.read_bytes()), name="")
+    with pytest.raises((InputError, UnsupportedError)):
+        fuseconv.convert(model)
+
+
+def test_a_band_of_texts_is_refused(tmp_path: Path) -> None:
+    model = tmp_path / "model.pb"
+    model.write_bytes(build("BatchMatrixBandPart", Random("node/BatchMatrixBandPart/3939")))
+    with pytest.raises(UnsupportedError) as refused:
+        fuseconv.convert(model)
+    assert refused.value.ops[0][2].startswith("it puts 0 among texts")
