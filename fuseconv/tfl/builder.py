@@ -274,3 +274,10 @@ def _are_options(options: Any) -> bool:
     if isinstance(options, (list, tuple)):
         return all(isinstance(item, (str, bytes)) for item in options)
     return isinstance(options, bytes)
+
+
+def with_shape(value: Value, shape: Shape | None) -> Value:
+    """Return what was built with its shape, which is known better than its operands tell; a constant has its own."""
+    if not value.is_const:
+        value.shape = shape
+    return value

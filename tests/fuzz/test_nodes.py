@@ -6,10 +6,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fuseconv
 from fuseconv.errors import InputError, UnsupportedError
+from tests.frozen import FLOAT, INT32, Frozen
 from tests.fuzz.nodes import build
 
 REFUSED = [
@@ -38,3 +40,15 @@ def test_a_band_of_texts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError) as refused:
         fuseconv.convert(model)
     assert refused.value.ops[0][2].startswith("it puts 0 among texts")
+
+
+def test_no_elements_in_rows_of_which_nobody_knows_how_many(tmp_path: Path) -> None:
+    """The shape of CheckNumericsV2 is not inferred, so that of what reads it was told to a constant without rows."""
+    graph, floats = Frozen(-1, 3, 1, 0), {"T": {"type": FLOAT}}
+    ends = {"Tdim": {"type": INT32}}
+    graph.node("n", "CheckNumericsV2", "x", message={"s": b"n"}, **floats)
+    graph.node("a", "ExpandDims", "n", graph.constant("zero", np.int32(0)), **floats, **ends)
+    rows = graph.constant("rows", np.array([-1, 2], np.int32))
+    graph.node("b", "Reshape", "a", rows, Tshape={"type": INT32}, **floats)
+    graph.node("y", "ExpandDims", "b", graph.constant("one", np.int32(1)), **floats, **ends)
+    assert fuseconv.convert(graph.write(tmp_path)).data

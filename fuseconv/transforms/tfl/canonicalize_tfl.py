@@ -15,7 +15,7 @@ from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.builder import Builder, with_shape
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK
 from fuseconv.tfl.traits import RESHAPES
 
@@ -411,6 +411,4 @@ def moves_only_units(shape: Shape, order: list[int]) -> bool:
 
 
 def _reshape(tfl: Builder, x: Value, like: Value) -> Value:
-    made: Value = tfl.reshape(x, tfl.static_shape(like.shape))
-    made.shape = like.shape
-    return made
+    return with_shape(tfl.reshape(x, tfl.static_shape(like.shape)), like.shape)

@@ -17,7 +17,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.rewriter import replace_uses_except
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.builder import Builder, with_shape
 from fuseconv.tfl.layout_rules import Arranged, Form, arranged, put_on, taken_off
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import LAYOUT_CHANGES
@@ -246,6 +246,4 @@ def _moved(tfl: Builder, value: Value, shape: Shape, order: Sequence[int | None]
 
 
 def _reshaped(tfl: Builder, value: Value, shape: Shape) -> Value:
-    made: Value = tfl.reshape(value, tfl.static_shape(shape))
-    made.shape = shape
-    return made
+    return with_shape(tfl.reshape(value, tfl.static_shape(shape)), shape)

@@ -22,7 +22,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.ir.rewriter import Speculative, erase_ops
 from fuseconv.pass_manager import module_pass
-from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.builder import Builder, with_shape
 from fuseconv.tfl.slice_rules import Part, needs
 from fuseconv.transforms.tfl.bubble_up_slices import slice_part
 
@@ -219,6 +219,4 @@ def _reshape(tfl: Builder, value: Value, shape: Shape) -> Value | None:
     sizes = tfl.static_shape(shape)
     if sizes is None:
         return None
-    made: Value = tfl.reshape(value, sizes)
-    made.shape = shape
-    return made
+    return with_shape(tfl.reshape(value, sizes), shape)
