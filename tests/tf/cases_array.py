@@ -8,9 +8,12 @@ import tensorflow as tf
 from tests.tf.cases import f, i, n, p, row, s
 
 # Passing on.
-for _op in ("Identity", "StopGradient", "PreventGradient", "Snapshot", "DebugGradientIdentity"):
+for _op in (
+    "Identity", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy", "GuaranteeConst", "DebugGradientIdentity",
+):  # fmt: skip
     row(_op, lambda b: [f(b, 4)])
-row("CheckNumerics", lambda b: [f(b, 4)], message="bad")
+for _op in ("CheckNumerics", "CheckNumericsV2"):
+    row(_op, lambda b: [f(b, 4)], message="bad")
 row("IdentityN", lambda b: [[f(b, 4), n(2, b)]])
 row("EnsureShape", lambda b: [f(b, 4)], shape=[None, 4])
 row("PlaceholderWithDefault", lambda b: [f(5, 4)], shape=[5, 4])

@@ -77,6 +77,8 @@ def StatelessTruncatedNormal(tfl, shape, *seed):
 @lowers
 def StatelessShuffle(tfl, value, *seed):
     """GATHER in an order of which each run of a WHILE exchanges two places, as Fisher and Yates do."""
+    if not shape_of(value):
+        return value
     count = shape_of(value)[0]
     every = iota(tfl, count, value)
     bits = cast(tfl, _bits(tfl, shape_vector(tfl, [count], value), seed), types.INT64)

@@ -12,7 +12,8 @@ from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 
 @infers(
-    "Identity", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot", "DebugGradientIdentity", "LoopCond",
+    "Identity", "StopGradient", "PreventGradient", "CheckNumerics", "CheckNumericsV2", "Snapshot", "DeepCopy",
+    "GuaranteeConst", "DebugGradientIdentity", "LoopCond",
 )  # fmt: skip
 def identity(op: Op, x: Value) -> Shapes:
     return x.shape

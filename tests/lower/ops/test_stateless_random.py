@@ -58,6 +58,7 @@ def test_shuffle():
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     check(lambda s, x: shuffle(x, s), SEED, tf.TensorSpec([None, 2]), inputs=[np.array([5, 6], np.int32), x])
     check(lambda s, x: shuffle(x, s), SEED, tf.TensorSpec([0, 2]), inputs=[np.array([5, 6], np.int32), x[:0]])
+    check(lambda s, x: shuffle(x, s), SEED, tf.TensorSpec([]), inputs=[np.array([5, 6], np.int32), x[0, 0]])
 
 
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=lambda t: t.name)

@@ -59,7 +59,8 @@ def StridedSlice(
     new = [axis for axis, entry in enumerate(left) if isinstance(entry, Insert)]
     if not new:
         return y
-    static = tfl.static_shape(tfl.shape)
+    sizes = iter(shape_of(y))
+    static = tfl.static_shape(tuple(1 if isinstance(entry, Insert) else next(sizes) for entry in left))
     if static is not None:
         return tfl.reshape(y, static)
     return functools.reduce(lambda value, axis: tfl.expand_dims(value, scalar(axis, types.INT32)), new, y)

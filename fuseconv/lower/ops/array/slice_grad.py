@@ -9,10 +9,11 @@ import numpy as np
 from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.ir.slice_spec import Insert, Pick, SliceSpec, Take
+from fuseconv.ir.slice_spec import Insert, Masks, Pick, SliceSpec, Take
+from fuseconv.lower.ops.array.slice import StridedSlice
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_vector, reshape, shape_of, static_dims
-from fuseconv.lower.support.legalize_operands import build_legalized, scalar
+from fuseconv.lower.support.legalize_operands import broadcast_to, build_legalized, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast
 
 # A number that is known, or a vector of one that is computed: int32 [1].
@@ -41,9 +42,13 @@ def TensorStridedSliceUpdate(
     tfl, x, begin, end, strides, value, *,
     begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
 ):  # fmt: skip
-    """GATHER of the value where the slice is, else of the operand."""
+    """GATHER of the value where the slice is, else of the operand; SELECT_V2 of what PAD makes as large where sizes or
+    bounds are not known."""
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
-    dims = static_dims(shape_of(x), "the shape")
+    static = tfl.static_shape(shape_of(x))
+    if static is None or tfl.static_shape(shape_of(value)) is None or not (begin.is_const and end.is_const):
+        return _padded_update(tfl, x, (begin, end, strides), value, masks)
+    dims = list(static)
     budget.require_room(int(product(dims)), 8, tfl.name)
     taken = _slice_indices(dims, begin, end, strides, masks)
     size = int(np.prod(dims))
@@ -51,6 +56,19 @@ def TensorStridedSliceUpdate(
     places = np.arange(int(np.prod(static_dims(shape_of(value), "the shape of the value")))).reshape(value.shape)
     source[taken.reshape(-1)] = size + np.broadcast_to(places, taken.shape).reshape(-1)
     return _gather_by_index(tfl, [reshape(tfl, x, (size,)), reshape(tfl, value, (places.size,))], source.reshape(dims))
+
+
+def _padded_update(
+    tfl: Lowering, x: Value, bounds: tuple[Value, Value, Value], value: Value, masks: tuple[int, ...]
+) -> Value:
+    """Return x with the value, which broadcasts to the slice, padded to x's shape, where 1s so padded are not 0."""
+    taken = StridedSlice(tfl, x, *bounds, **Masks(*masks)._asdict())
+    shape = tfl.shape_(x)
+    ones = filled(tfl, None, 1, types.INT32, taken)
+    ones.shape = shape_of(taken)
+    value = broadcast_to(tfl, value, shape_of(taken), taken)
+    there, values = (_padded_gradient(tfl, shape, bounds, each, masks) for each in (ones, value))
+    return select(tfl, tfl.not_equal(there, 0), values, x)
 
 
 def _slice_indices(dims: list[int], begin: Value, end: Value, strides: Value, masks: tuple[int, ...]) -> np.ndarray:

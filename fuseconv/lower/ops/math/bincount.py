@@ -34,6 +34,8 @@ def UpperBound(tfl, sorted_inputs, values, *, out_type=None):
 @lowers
 def DenseBincount(tfl, x, size, weights, *, binary_output=False):
     """SUM of ONE_HOT, times the weights if there are any; REDUCE_MAX of it if the output is binary."""
+    if x.rank == 0:
+        x, weights = _flat(tfl, x), _flat(tfl, weights)
     hot = weighted(tfl, x, size, weights, binary_output)
     axis = len(shape_of(hot)) - 2
     return tfl.reduce_max(hot, [axis]) if binary_output else tfl.sum(hot, [axis])
@@ -42,7 +44,7 @@ def DenseBincount(tfl, x, size, weights, *, binary_output=False):
 @lowers
 def Bincount(tfl, arr, size, weights):
     """SUM of ONE_HOT, times the weights if there are any."""
-    return DenseBincount(tfl, arr, size, weights)
+    return DenseBincount(tfl, _flat(tfl, arr), size, _flat(tfl, weights))
 
 
 @lowers
@@ -92,6 +94,10 @@ def InTopK(tfl, predictions, targets, k_operand=None, *, k=None):
     above = tfl.sum(cast(tfl, tfl.greater(predictions, score), types.INT32), [1])
     few = tfl.less(above, scalar(k, types.INT32) if k_operand is None else cast(tfl, k_operand, types.INT32))
     return tfl.logical_and(few, tfl.reduce_all(tfl.less(tfl.abs_(predictions), math.inf), [1]))
+
+
+def _flat(tfl: Lowering, x: Value) -> Value:
+    return reshape(tfl, x, (product(shape_of(x)),))
 
 
 def _count_matches(tfl: Lowering, kind: str, rows: Value, values: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -17,11 +18,11 @@ from fuseconv.lower.support.data_format import (
     pad,
     padded,
     padded_same,
-    same_pads,
     spatial_values,
     to_data_format,
 )
-from fuseconv.lower.support.dynamic_shapes import dim_vector, reshape, shape_of, static_dims
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, dim_vector, reshape, shape_of, static_dims
+from fuseconv.lower.support.legalize_operands import scalar
 from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 
 Pool = Callable[..., Value]
@@ -71,28 +72,61 @@ def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index
     """MAX_POOL_2D, and ARG_MAX of the elements of each window."""
     require(x.dtype is types.FLOAT32, "MAX_POOL_2D and ARG_MAX take float32")
     kernel, stride = spatial_values(ksize, "NHWC"), spatial_values(strides, "NHWC")
-    batch, *inner = shape_of(x, 4)
-    height, width, channels = static_dims(inner, "height, width and channels")
-    same = [same_pads(*window) for window in zip((height, width), kernel, stride)]
-    pads = [each if each and padding == "SAME" else (0, 0) for each in same]
-    windows = _windows(tfl, pad(tfl, x, pads, -np.inf), kernel, stride)
+    batch, height, width, channels = shape_of(x, 4)
+    static_dims([channels], "the number of channels")
+    wide = padded_same(tfl, x, [(*window, 1) for window in zip(kernel, stride)], -np.inf) if padding == "SAME" else x
+    windows = _windows(tfl, wide, kernel, stride)
     # The first of equal elements is the maximum, in TensorFlow and in ARG_MAX.
     which = tfl.arg_max(tfl.pack(*windows, axis=4), np.array(4, np.int32), output_type="INT32")
-    starts = [np.arange(int(n)) * s - p[0] for n, s, p in zip(shape_of(windows[0])[1:3], stride, pads)]
-    budget.require_room(starts[0].size * starts[1].size * channels, 8, tfl.name)
-    corner = np.add.outer(starts[0] * width, starts[1])[..., None] * channels + np.arange(channels)
-    offset = np.add.outer(np.arange(kernel[0]) * width, np.arange(kernel[1])).reshape(-1) * channels
-    index = tfl.add(tfl.gather(offset.astype(np.int32), which), corner.astype(np.int32))
+    static = all(isinstance(size, int) for size in (height, width))
+    places = _known_places if static else _computed_places
+    corner, offset = places(tfl, x, wide, windows[0], kernel, stride)
+    index = tfl.add(tfl.gather(offset, which), corner)
     if include_batch_in_index:
         index = tfl.add(index, _first_indices(tfl, batch, height * width * channels, x))
     return [_pool(tfl.max_pool_2d, x, kernel, stride, padding), cast(tfl, index, tfl.source.results[1].dtype)]
 
 
-def _first_indices(tfl: Lowering, batch: Dim, elements: int, x: Value) -> Value:
+def _known_places(
+    tfl: Lowering, x: Value, wide: Value, window: Value, kernel: Sequence[int], stride: Sequence[int]
+) -> tuple[Value, Value]:
+    """Return the flat index in x [n,h,w,c] of the first element of each window of `wide`, which is x padded, [h,w,c],
+    and what is added to it for each element of a window. window: what one place in all windows covers."""
+    height, width, channels = static_dims(shape_of(x)[1:], "height, width and channels")
+    count = static_dims(shape_of(window)[1:3], "the number of windows")
+    budget.require_room(math.prod(count) * channels, 8, tfl.name)
+    padded = static_dims(shape_of(wide)[1:3], "the padded size")
+    pads = [(after - before) // 2 for before, after in zip((height, width), padded)]
+    rows, columns = (np.arange(n) * s - before for n, s, before in zip(count, stride, pads))
+    corner = np.add.outer(rows * width, columns)[..., None] * channels + np.arange(channels)
+    offset = np.add.outer(np.arange(kernel[0]) * width, np.arange(kernel[1])).reshape(-1) * channels
+    return tfl.const(corner.astype(np.int32)), tfl.const(offset.astype(np.int32))
+
+
+def _computed_places(
+    tfl: Lowering, x: Value, wide: Value, window: Value, kernel: Sequence[int], stride: Sequence[int]
+) -> tuple[Value, Value]:
+    """Do as `_known_places`, where the height or the width is not known."""
+    *_, width, channels = shape_of(x)
+    across, (depth,) = dim_scalar(tfl, width, x), static_dims([channels], "the number of channels")
+
+    def starts(axis: int) -> Value:
+        size, padded, count = (dim_scalar(tfl, shape_of(each)[axis], each) for each in (x, wide, window))
+        every = tfl.mul(tfl.range(scalar(0, types.INT32), count, scalar(1, types.INT32)), stride[axis - 1])
+        return tfl.sub(every, tfl.floor_div(tfl.sub(padded, size), 2))
+
+    down, right = (each.reshape(-1).astype(np.int32) for each in np.indices(kernel))
+    offset = tfl.mul(tfl.add(tfl.mul(tfl.const(down), across), right), depth)
+    rows, columns = tfl.reshape(starts(1), [-1, 1, 1]), tfl.reshape(starts(2), [-1, 1])
+    corner = tfl.mul(tfl.add(tfl.mul(rows, across), columns), depth)
+    return tfl.add(corner, np.arange(depth, dtype=np.int32)), offset
+
+
+def _first_indices(tfl: Lowering, batch: Dim, elements: Dim, x: Value) -> Value:
     """Return the flat index of the first element of each image of x: [batch,1,1,1]."""
     count = tfl.reshape(dim_vector(tfl, batch, x), tfl.ints([]))
     images = tfl.range_(np.array(0, np.int32), count, np.array(1, np.int32))
-    return tfl.mul(tfl.reshape(images, [-1, 1, 1, 1]), elements)
+    return tfl.mul(tfl.reshape(images, [-1, 1, 1, 1]), dim_scalar(tfl, elements, x))
 
 
 def _pool(pool: Pool, x: Value, kernel: Sequence[int], stride: Sequence[int], padding: str) -> Value:

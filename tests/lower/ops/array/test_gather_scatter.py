@@ -323,7 +323,7 @@ def test_partition_by_computed_numbers():
 @pytest.mark.parametrize("op", ["InplaceUpdate", "InplaceAdd", "InplaceSub"])
 def test_in_place(op, dtype):
     specs = tf.TensorSpec([None, 4], dtype), tf.TensorSpec([2, 4], dtype)
-    check(lambda x, v: getattr(tf.raw_ops, op)(x=x + 0, i=[1, 0], v=v), *specs)
+    check(lambda x, v: getattr(tf.raw_ops, op)(x=tf.raw_ops.DeepCopy(x=x), i=[1, 0], v=v), *specs)
 
 
 def test_non_aliasing_add():

@@ -40,6 +40,31 @@ def test_updates_of_slices(dtype):
     check(gradient, spec(3, 2, dtype=dtype))
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bool], ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "slices",
+    [
+        {"begin": [0, 1], "end": [0, 3], "strides": [1, 1], "begin_mask": 1, "end_mask": 1},
+        {"begin": [0, -1], "end": [0, 0], "strides": [1, -2], "begin_mask": 1, "end_mask": 3},
+        {"begin": [-1], "end": [0], "strides": [1], "shrink_axis_mask": 1},
+        {"begin": [0, 0, 0], "end": [0, 0, 2], "strides": [1, 1, 1], "ellipsis_mask": 1, "new_axis_mask": 2},
+        {"begin": [5], "end": [2], "strides": [1]},
+    ],
+    ids=["inner", "backward", "picked", "new-axis", "nothing"],
+)
+def test_updates_of_slices_of_unknown_sizes(slices, dtype):
+    def update(x):
+        old = tf.strided_slice(x, **slices)
+        return raw.TensorStridedSliceUpdate(input=x, value=-old if dtype == tf.float32 else ~old, **slices)
+
+    def update_broadcast(x, begin):
+        value = tf.constant(7 if dtype == tf.float32 else True, dtype)
+        return raw.TensorStridedSliceUpdate(input=x, value=value, **slices | {"begin": slices["begin"] + 0 * begin})
+
+    check(update, spec(None, None, 3, dtype=dtype))
+    check(update_broadcast, spec(None, None, 3, dtype=dtype), spec(dtype=tf.int32))
+
+
 @pytest.mark.parametrize(
     "slice_of",
     [

@@ -27,7 +27,7 @@ def below_seven(rng, shape, dtype):
 
 
 @pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("shape", [(9,), (3, 5)])
+@pytest.mark.parametrize("shape", [(), (9,), (3, 5)])
 def test_occurrences(shape, binary):
     def layer(x):
         return raw.DenseBincount(input=x, size=5, weights=tf.zeros([0]), binary_output=binary)
@@ -45,6 +45,15 @@ def test_weighted_occurrences(dtype):
         lambda x, w: raw.Bincount(arr=x, size=7, weights=w), spec(9, dtype=tf.int32), spec(9, dtype=dtype),
         inputs=below_seven,
     )  # fmt: skip
+    check(layer, spec(dtype=tf.int64), spec(dtype=dtype), inputs=below_seven)
+
+
+@pytest.mark.parametrize("shape", [(), (None, 3)])
+def test_occurrences_in_all_rows(shape):
+    def layer(x):
+        return [raw.Bincount(arr=x, size=7, weights=w) for w in (tf.zeros([0], tf.int32), tf.cast(x, tf.float32))]
+
+    check(layer, spec(*shape, dtype=tf.int32), inputs=below_seven)
 
 
 @pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)

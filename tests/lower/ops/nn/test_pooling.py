@@ -104,5 +104,15 @@ def test_max_pool_with_argmax_takes_the_first_of_equals():
     check(lambda x: tf.nn.max_pool_with_argmax(x, 3, 1, "VALID"), images(None, 7, 8, 3), inputs=draw)
 
 
-def test_max_pool_with_argmax_of_unknown_size_is_refused():
-    check_refused(lambda x: tf.nn.max_pool_with_argmax(x, 3, 1, "VALID"), images(2, None, 8, 3), match="height")
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("strides", [1, [2, 3]])
+def test_max_pool_with_argmax_of_unknown_sizes(padding, strides):
+    def layer(x):
+        return tf.nn.max_pool_with_argmax(x, [3, 2], strides, padding, include_batch_in_index=True)
+
+    check(layer, images(None, None, None, 3), batches=[1, 2])
+    check(layer, images(2, None, 8, 3), static=False)
+
+
+def test_max_pool_with_argmax_of_an_unknown_number_of_channels_is_refused():
+    check_refused(lambda x: tf.nn.max_pool_with_argmax(x, 3, 1, "VALID"), images(2, 8, 8, None), match="channels")
