@@ -176,8 +176,9 @@ def floordiv(a: Dim, b: Dim) -> Dim:
 # A model asks for the same few quotients and multiples of its unknown sizes again and again.
 @functools.lru_cache(maxsize=4096)
 def _quotient(a: Dim, b: Dim) -> Dim:
-    """Return floor(a / b), with what is divisible taken out: (2*n + 4) // 2 -> n + 2, (n*m) // m -> n, (4*n + 3) // 4
-    -> n. What is left stays a term "//" of its own: n // 2."""
+    """Return floor(a / b), with what is divisible taken out: (n*m) // m -> n; of a number, with its multiples taken out
+    of each term: (4*n + 3) // 4 -> n, (n - 1) // 2 + 1 -> (n + 1) // 2, so that one size is written in one way. What is
+    left stays a term "//" of its own: n // 2."""
     left, right = _lift(a), _lift(b)
     if len(right.terms) == 1:
         (m2, c2) = right.terms[0]
@@ -185,19 +186,20 @@ def _quotient(a: Dim, b: Dim) -> Dim:
         rest: dict[_Monomial, int] = {}
         for m1, c1 in left.terms:
             reduced = _without(m1, m2)
-            if reduced is not None and c1 % c2 == 0:
+            if reduced is not None and (c1 % c2 == 0 or not m2):
+                # floor((k*n + r) / k) == n + floor(r / k) for integers
                 quotient[reduced] = c1 // c2
-            elif reduced is not None and not m1 and not m2:
-                # A constant over a constant: floor((k*n + r) / k) == n + floor(r / k) for integers.
-                quotient[()] = c1 // c2
-                rest[()] = c1 % c2
-            else:
+                c1 %= c2
+            if c1:
                 rest[m1] = c1
         remaining = _normal(rest)
         if isinstance(remaining, int) and isinstance(b, int) and 0 <= remaining < abs(b):
             return _normal(quotient)
         if remaining == 0:
             return _normal(quotient)
+        if isinstance(b, int):
+            left_over = _bounded(Sym((((("//", remaining, b),), 1),)), "//", remaining, b)
+            return _normal(quotient) + left_over
     return _bounded(Sym((((("//", a, b),), 1),)), "//", a, b)
 
 
