@@ -8,6 +8,7 @@ import pytest
 
 from tests.load.stablehlo.modules import check_case, names
 
+
 @pytest.mark.parametrize("name", names("interleave"))
 def test_it_computes_what_jax_does(name: str, tmp_path: Path) -> None:
     check_case(name, tmp_path)
