@@ -6,12 +6,12 @@ them is what a loop or a branch runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from fuseconv.errors import InputError
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Rejection, Value, copy_op, detach, replace_uses
-from fuseconv.ir.rewriter import add_function, has_kind
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Rejection, Value, replace_uses
+from fuseconv.ir.rewriter import has_kind
 from fuseconv.ir.types import RESOURCE
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -19,6 +19,7 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import has_effect, is_idle, is_repeatable
 from fuseconv.tf.traits import STEERING, TF1_CONTROL_FLOW
 from fuseconv.transforms.tf.inline import MAX_DEPTH
+from fuseconv.transforms.tf.outliner import Copy, Outliner, made_by
 
 _LOST = Rejection("TF1 ties it to a loop or branch by control edges only, so that it is not known when it runs", True)
 _ODD = Rejection("it is no part of a loop or branch as TF1 builds them", hopeless=True)
@@ -64,90 +65,6 @@ def _mark_lost(graph: Graph, module: Module) -> None:
             op.rejection = _LOST
 
 
-class _Outliner:
-    """Move parts of a graph to functions. The graph itself changes at the end, in `finish`: what is done for each part
-    takes no longer if there are many."""
-
-    def __init__(self, graph: Graph, module: Module, report: Report) -> None:
-        self.graph = graph
-        self.module = module
-        self.report = report
-        # Where ops stand in the graph; those made stand where what they replace did.
-        self.places = {op: place for place, op in enumerate(graph.ops)}
-        self.made: list[Op] = []
-        self.gone: set[Op] = set()
-        self.known_effects: dict[str, bool] = {}
-
-    def function(self, name: str) -> Graph:
-        """Add an empty function to the module."""
-        graph = Graph(name)
-        add_function(self.module, graph)
-        return graph
-
-    def insert(self, ops: list[Op], before: Op) -> None:
-        """Put ops before another one, which is about to go."""
-        self.made += ops
-        self.places.update(dict.fromkeys(ops, self.places[before]))
-
-    def has_effect(self, op: Op) -> bool:
-        return has_effect(op, self.module, self.known_effects)
-
-    def drop(self, ops: Iterable[Op]) -> None:
-        """Take ops, and then what only they read, out of the graph."""
-        pending = [*ops]
-        for op in pending:
-            if op in self.gone:
-                continue
-            self.gone.add(op)
-            if op.kind in STEERING:
-                self.report.removed(op, "functionalize-control-flow", "While and If say the same")
-            makers = [value.op for value in op.operands if value is not None and value.op is not None]
-            detach(op)
-            pending += [maker for maker in makers if self.is_dead(maker)]
-
-    def is_dead(self, op: Op) -> bool:
-        return bool(op.results) and not any(result.uses for result in op.results) and not self.has_effect(op)
-
-    def finish(self) -> None:
-        """Give the graph the ops that are left, each after those it reads, else as they stood."""
-        if not self.made:
-            return
-        self.drop([op for op in reversed(self.graph.ops) if self.is_dead(op)])
-        left = [op for op in (*self.graph.ops, *self.made) if op not in self.gone]
-        self.graph.ops = _sorted(sorted(left, key=self.places.__getitem__))
-
-
-def _sorted(ops: list[Op]) -> list[Op]:
-    """Return ops in an order in which each comes after those it reads, else as they are."""
-    order: list[Op] = []
-    entered: set[Op] = set()
-    for root in ops:
-        stack = [(root, _makers(root))] if root not in entered else []
-        entered.add(root)
-        while stack:
-            op, makers = stack[-1]
-            maker = next((maker for maker in makers if maker not in entered), None)
-            if maker is None:
-                order.append(op)
-                stack.pop()
-            else:
-                entered.add(maker)
-                stack.append((maker, _makers(maker)))
-    return order
-
-
-def _makers(op: Op) -> Iterator[Op]:
-    """Yield the ops that make the operands of an op, but for those of a loop's next iteration."""
-    for index, value in enumerate(op.operands):
-        loops_back = op.type == "Merge" and index > 0 and value is not None and _made_by(value, "NextIteration")
-        if value is not None and value.op is not None and not loops_back:
-            yield value.op
-
-
-def _made_by(value: Value | None, kind: str) -> bool:
-    return value is not None and value.op is not None and value.op.type == kind
-
-
 def _hold_to_depth(around: _Frame | _Context) -> None:
     """Raise InputError for one more loop or branch within these if functions may not nest as deep."""
     if len(around) >= MAX_DEPTH:
@@ -164,64 +81,7 @@ def _condition(switch: Op) -> Value:
     return value
 
 
-class _Copy:
-    """Build a function's graph from the ops that its outputs need.
-
-    values: what stands for a value in the function. Others that `inside` does not hold for become inputs, through
-    `capture`."""
-
-    def __init__(self, graph: Graph, values: dict[Value, Value]) -> None:
-        self.graph = graph
-        self.values = values
-        self.twins: dict[Op, Op] = {}
-
-    def inside(self, value: Value) -> bool:
-        """Return whether a value is made in the function."""
-        raise NotImplementedError
-
-    def capture(self, value: Value) -> Value:
-        """Return the input, or constant, that stands for a value from outside."""
-        raise NotImplementedError
-
-    def of(self, value: Value) -> Value:
-        """Return the value in the function, with the ops that make it."""
-        stack = [value]
-        while stack:
-            top = stack[-1]
-            if top in self.values or top.is_const:
-                stack.pop()
-            elif top.op is None or not self.inside(top):
-                self.values[top] = self.capture(top)
-            else:
-                missing = [v for v in top.op.operands if v is not None and not v.is_const and v not in self.values]
-                if missing:
-                    stack += missing
-                    continue
-                self.copy(top.op)
-        return value if value.is_const else self.values[value]
-
-    def copy(self, op: Op) -> None:
-        operands = [v if v is None or v.is_const else self.values[v] for v in op.operands]
-        twin = copy_op(op, operands)
-        for old in op.results:
-            self.values[old] = twin.add_result(old.dtype, old.shape)
-        self.graph.ops.append(twin)
-        self.twins[op] = twin
-
-    def copy_effect(self, op: Op) -> None:
-        """Copy an op that nothing may read, and those that make its operands."""
-        if op not in self.twins:
-            for value in op.operands:
-                if value is not None:
-                    self.of(value)
-            self.copy(op)
-
-    def keep_order(self, places: dict[Op, int]) -> None:
-        """Order the function's ops as they stand in the graph: what reads a variable stays before what writes it."""
-        self.graph.ops = _sorted([self.twins[op] for op in sorted(self.twins, key=places.__getitem__)])
-
-
-class _LoopCopy(_Copy):
+class _LoopCopy(Copy):
     def __init__(self, graph: Graph, values: dict[Value, Value], loop: _Loop) -> None:
         super().__init__(graph, values)
         self.loop = loop
@@ -249,7 +109,7 @@ class _Loop:
         return inputs[0], inputs[1]
 
 
-class _LoopOutliner(_Outliner):
+class _LoopOutliner(Outliner):
     """Outline the loops of a graph, the innermost first.
 
         Enter(x) -> Merge(., NextIteration) -> Switch(., LoopCond) -> body -> NextIteration;  Switch -> Exit
@@ -293,8 +153,8 @@ class _LoopOutliner(_Outliner):
         Each Merge of a NextIteration is a variable that changes, and what else is entered one that is handed on."""
         inside = sorted([op for op in self.members[frame] if op not in self.gone], key=self.places.__getitem__)
         conditions = [op for op in inside if op.type == "LoopCond"]
-        merges = [op for op in inside if op.type == "Merge" and _made_by(op.operands[1], "NextIteration")]
-        if len(conditions) != 1 or not all(_made_by(merge.operands[0], "Enter") for merge in merges):
+        merges = [op for op in inside if op.type == "Merge" and made_by(op.operands[1], "NextIteration")]
+        if len(conditions) != 1 or not all(made_by(merge.operands[0], "Enter") for merge in merges):
             return
         (condition,) = conditions
         name = frame[-1] or condition.name
@@ -347,7 +207,7 @@ class _LoopOutliner(_Outliner):
         self.drop([*inside, *(op for op, _ in exits)])
 
 
-class _BranchCopy(_Copy):
+class _BranchCopy(Copy):
     """side: of `context`, the last of which is the branch's own condition."""
 
     def __init__(self, graph: Graph, branches: _BranchOutliner, context: _Context, captured: dict[Value, None]) -> None:
@@ -362,7 +222,7 @@ class _BranchCopy(_Copy):
         return self.branches.contexts.get(value, ())[: len(self.context)] == self.context
 
     def capture(self, value: Value) -> Value:
-        switched = _made_by(value, "Switch") and _condition(value.op) is self.context[-1][0]  # type: ignore[arg-type]
+        switched = made_by(value, "Switch") and _condition(value.op) is self.context[-1][0]  # type: ignore[arg-type]
         outer = value.op.operands[0] if switched else value  # type: ignore[union-attr]
         assert outer is not None
         if outer.is_const:
@@ -377,7 +237,7 @@ class _BranchCopy(_Copy):
         return self.branches.inner.setdefault(self.graph, {})
 
 
-class _BranchOutliner(_Outliner):
+class _BranchOutliner(Outliner):
     """Outline the branches of a graph to functions of an If.
 
         Merge(f(Switch(x, c)[1]), g(Switch(x, c)[0]))  ->  If(c, x, then_branch=f, else_branch=g)
