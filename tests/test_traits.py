@@ -25,7 +25,7 @@ LEFT = {
         load/keras/layers/operations.py:_COMPARED
         tf/shape_functions/elementwise.py:UNARY
         tf/shape_functions/elementwise.py:LIKE_FIRST tf/shape_functions/elementwise.py:BINARY
-        tf/shape_functions/elementwise.py:ALIKE
+        tf/shape_functions/elementwise.py:ALIKE tf/shape_functions/elementwise.py:_QUOTIENTS
         transforms/rnn/symbolic_step.py:_FUNCTIONS transforms/tf/decompose_grappler_kernels.py:_ACTIVATIONS
         transforms/tf/decompose_grappler_kernels.py:_PADDED transforms/tf/decompose_cudnn_rnn.py:_KINDS
         transforms/tf/tensor_list_info.py:_STACKS transforms/tf/tensor_list_info.py:JOINS
