@@ -39,8 +39,11 @@ def einsum(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
 def product(
     tf: Scope, x: Value, y: Value, contracted: list[list[int]], batch: list[list[int]], ranks: list[int]
 ) -> Value:
-    """Return the product of x and y, summed over pairs of dimensions, for each pair of dimensions of the batch."""
-    refuse_unless(x.dtype is not types.BOOL, "a product of booleans")
+    """Return the product of x and y, summed over pairs of dimensions, for each pair of dimensions of the batch; of
+    booleans, whether any product is true."""
+    if x.dtype is types.BOOL:  # whether any pair is true; a sum of ones in float32 is never rounded to 0
+        x, y = (tf.Cast(each, dtype=types.FLOAT32) for each in (x, y))
+        return tf.Cast(product(tf, x, y, contracted, batch, ranks), dtype=types.BOOL)
     left, right = ranks
     leading = list(range(len(batch[0])))
     single = len(contracted[0]) == len(contracted[1]) == 1

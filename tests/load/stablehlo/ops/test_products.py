@@ -33,3 +33,17 @@ def test_products_of_any_dimensions(left: str, right: str, made: str) -> None:
     value = product(scope, x, y, contracted, batches, [len(left), len(right)])
     expected = np.einsum(f"{left},{right}->{made}", *sides)
     np.testing.assert_allclose(computed(scope, value, *sides), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "bij,bkj->bik", "ij,kl->ijkl", "ijl,jlk->ik"])
+def test_a_product_of_booleans_tells_whether_any_pair_is_true(equation: str) -> None:
+    left, right, _ = equation.replace("->", ",").split(",")
+    sizes, rng = dict(zip("bijkl", (2, 3, 5, 4, 2))), np.random.default_rng(0)
+    sides = [rng.random([sizes[name] for name in side]) < 0.3 for side in (left, right)]
+    scope, (x, y) = new_scope(*sides)
+    shared = [name for name in left if name in right and name != "b"]
+    contracted, batches = ([[side.index(name) for name in of if name in side] for side in (left, right)]
+                           for of in (shared, "b"))  # fmt: skip
+    value = product(scope, x, y, contracted, batches, [len(left), len(right)])
+    expected = np.einsum(equation, *(side.astype(np.int32) for side in sides)) > 0
+    np.testing.assert_array_equal(computed(scope, value, *sides), expected)
