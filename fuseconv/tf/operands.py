@@ -175,7 +175,16 @@ def nonnegative(dim: Dim) -> bool:
     """Return True if an expression over sizes (which are never negative) cannot be negative."""
     if isinstance(dim, int):
         return dim >= 0
-    return all(c >= 0 and all(_atom_nonnegative(atom) for atom in monomial) for monomial, c in dim.terms)
+    if all(c >= 0 and all(_atom_nonnegative(atom) for atom in monomial) for monomial, c in dim.terms):
+        return True
+    for monomial, c in dim.terms:
+        quotient = monomial[0] if c < 0 and len(monomial) == 1 else None
+        if isinstance(quotient, tuple) and isinstance(quotient[2], int) and quotient[0] == "//" and quotient[2] > 0:
+            # n // k is at most n / k, and a whole number above -1 is not negative.
+            _, top, divisor = quotient
+            others = dim - Sym(((monomial, c),))
+            return nonnegative(others * divisor + top * c + (divisor - 1))
+    return False
 
 
 def _atom_nonnegative(atom: object) -> bool:

@@ -104,6 +104,13 @@ def test_nonnegative() -> None:
     assert not nonnegative(-1) and not nonnegative(N - 1) and not nonnegative((N - 3) // 2)
 
 
+def test_nonnegative_differences_from_quotients() -> None:
+    assert nonnegative(N - N // 2) and nonnegative(N - (N + 1) // 2) and nonnegative(2 * N - N // 2 - M // 3 + M)
+    assert nonnegative(N - (N - N // 2) // 2)
+    assert not nonnegative(N - (N + 2) // 2) and not nonnegative(N // 2 - N // 3 - 1) and not nonnegative(N - M // 2)
+    assert all(n - (n + 1) // 2 >= 0 for n in range(9)) and min(n - (n + 2) // 2 for n in range(9)) < 0
+
+
 def made_by(kind: str, *operands: Value, dtype: types.DType = types.FLOAT32) -> Value:
     return Op(kind, operands).add_result(dtype, (3,))
 
