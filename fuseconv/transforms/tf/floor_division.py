@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from fuseconv.ir.graph import Op, Value
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.operands import nonnegative
 from fuseconv.tf.terms import either_way, number_of, operand_of, shaped
 from fuseconv.tf.traits import ADDS
 
@@ -32,6 +36,106 @@ def floor_division(op: Op, tf: TfBuilder) -> list[Value] | None:
     if not fits or _difference(moved, cut) != more:
         return None
     return [shaped(tf.add(_NAMES[division.kind], [x, n], {}, x.dtype), op)]
+
+
+def floor_remainder(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """SelectV2(x % y != 0 & (x % y < 0) != (y < 0), x % y + y, x % y) -> FloorMod(x, y), of any y. What stands in for a
+    divisor of 0 or -1, and for the result of 0, does so in what is made."""
+    condition, moved, cut = op.operands
+    both, more = condition.op if condition is not None else None, moved.op if moved is not None else None
+    if cut is None or cut.op is None or both is None or more is None:
+        return None
+    if both.kind != "tf.LogicalAnd" or more.kind not in ADDS:
+        return None
+    y = next((other for one, other in either_way(more) if one is cut), None)
+    guard = cut.op if cut.op.kind == "tf.SelectV2" else None
+    rest = guard.operands[2] if guard is not None else cut
+    division = rest.op if rest is not None else None
+    if y is None or division is None or division.kind != "tf.TruncateMod" or division.result.shape != op.result.shape:
+        return None
+    x, divisor = division.operands
+    assert x is not None and divisor is not None
+    if not x.dtype.is_integer or x.shape is None or x.shape != op.result.shape or not _stands_for(divisor, y):
+        return None
+    tests = either_way(both)
+    if not any(_is_test(some, "tf.NotEqual", cut, 0) and _signs_differ(other, cut, y) for some, other in tests):
+        return None
+    if guard is None:
+        return [shaped(tf.FloorMod(x, divisor), op)]
+    zero = guard.operands[0]
+    if guard.operands[1] is not x or zero is None or not _is_test(zero, "tf.Equal", y, 0):
+        return None
+    return [shaped(tf.SelectV2(zero, x, shaped(tf.FloorMod(x, divisor), op), dtype=x.dtype), op)]
+
+
+def impossible(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Answer what JAX asks of a divisor that is a size, or that it has seen to: Equal(SelectV2(Equal(y, 0), 1, y), 0),
+    and of a size n Equal(n, -1) and Less(n, 0), are False. Only scalars are followed."""
+    if op.result.shape != ():
+        return None
+    pairs = either_way(op) if op.kind == "tf.Equal" else either_way(op)[:1]
+    for x, bound in pairs:
+        number = number_of(bound)
+        if number is None or not x.dtype.is_integer:
+            continue
+        below = number < 0 if op.kind == "tf.Equal" else number <= 0
+        if (below and _is_size(x)) or (op.kind == "tf.Equal" and number == 0 and _replaces_zero(x)):
+            return [constant(np.array(False), types.BOOL, op.name)]
+    return None
+
+
+def _is_size(value: Value) -> bool:
+    """Return whether a scalar is never negative: a size, a number, or a choice between such."""
+    chosen = value.op.operands[1:] if value.op is not None and value.op.kind == "tf.SelectV2" else [value]
+    for each in chosen:
+        known = None if each is None else each.data if each.data is not None else each.content
+        if known is None or known.size != 1 or not nonnegative(known.item()):
+            return False
+    return True
+
+
+def _replaces_zero(value: Value) -> bool:
+    op = value.op
+    if op is None or op.kind != "tf.SelectV2":
+        return False
+    test, instead, y = op.operands
+    if test is None or instead is None or y is None or number_of(instead) in (None, 0):
+        return False
+    return _is_test(test, "tf.Equal", y, 0)
+
+
+def _stands_for(divisor: Value, y: Value) -> bool:
+    """Return whether a divisor is y, or 1 for some that are 0 or -1."""
+    op = divisor.op
+    if divisor is y or op is None or op.kind != "tf.SelectV2":
+        return divisor is y
+    test, one, other = op.operands
+    if test is None or one is None or other is not y or number_of(one) != 1:
+        return False
+    tests = test.op.operands if test.op is not None and test.op.kind == "tf.LogicalOr" else [test]
+    return all(each is not None and _is_of_odd(each, y) for each in tests)
+
+
+def _is_of_odd(test: Value, y: Value) -> bool:
+    """Return whether a test holds of no y but 0 and -1."""
+    never = test.data is not None and not test.data.any()
+    return never or any(_is_test(test, "tf.Equal", y, number) for number in (0, -1))
+
+
+def _is_test(test: Value, kind: str, x: Value, number: float) -> bool:
+    """Return whether a value is this comparison, which goes either way, of x with a number."""
+    op = test.op
+    return op is not None and op.kind == kind and any(one is x and number_of(n) == number for one, n in either_way(op))
+
+
+def _signs_differ(test: Value, x: Value, y: Value) -> bool:
+    """Return whether a test is that one of two numbers is negative; of a size, which is not, whether the other is."""
+    if _is_size(y) and y.shape == ():
+        return _is_negative(test, x)
+    op = test.op
+    if op is None or op.kind != "tf.NotEqual":
+        return False
+    return any(_is_negative(one, x) and _is_negative(other, y) for one, other in either_way(op))
 
 
 def _leaves(test: Value, x: Value, number: float, rest: Value | None) -> bool:

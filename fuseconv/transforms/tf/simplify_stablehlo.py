@@ -18,7 +18,7 @@ from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
 from fuseconv.transforms.tf.batch_gathers import batch_gather
 from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softplus
-from fuseconv.transforms.tf.floor_division import floor_division
+from fuseconv.transforms.tf.floor_division import floor_division, floor_remainder, impossible
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
 
@@ -170,7 +170,13 @@ def _select(op: Op, tf: TfBuilder) -> list[Value] | None:
     if test is not None and test.kind == "tf.Less" and test.operands[0] is counted is not None and counts_up(counted):
         negative = number_of(test.operands[1]) == 0 and op.result.shape == counted.shape  # type: ignore[arg-type]
         return [counted] if negative else None
-    return plain_choice(op, tf) or elu(op, tf) or softplus(op, tf) or floor_division(op, tf)
+    return (
+        plain_choice(op, tf) or elu(op, tf) or softplus(op, tf) or floor_division(op, tf) or floor_remainder(op, tf)
+    )
+
+
+def _comparison(op: Op, tf: TfBuilder) -> list[Value] | None:
+    return test_of_boolean(op, tf) or impossible(op, tf)
 
 
 def _squared(value: Value | None) -> Value | None:
@@ -364,4 +370,5 @@ _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _element), **dict.fromkeys(TESTS, test_of_boolean),
+    **dict.fromkeys(("tf.Equal", "tf.Less"), _comparison),
 }  # fmt: skip
