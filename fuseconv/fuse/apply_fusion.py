@@ -61,7 +61,9 @@ def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, 
         if new is not None:
             if new.op in tfl.out:
                 new.name = old.name
-                new.shape = new.shape if _differ(old.shape, new.shape) else more_known(old.shape, new.shape)
+                # What nobody reads may be another thing: a step instead of a sequence in the body of Keras 2's LSTM.
+                if old.uses and not _differ(old.shape, new.shape):
+                    new.shape = more_known(old.shape, new.shape)
             replace_uses(old, new)
     emitted = [op.attrs.get("custom_code", op.type) for op in tfl.out]
     emitted.sort(key=lambda type: type != fusion.emits)  # what the fusion is made for comes first

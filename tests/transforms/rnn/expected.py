@@ -23,16 +23,16 @@ class _OfUnknownLength(str):
     """The type of an op that is there where a sequence may have no steps, and not where the length is known."""
 
 
-class _AtTheEnd(str):
-    """The type of the op that takes the end of a sequence of unknown length; `known`: of known length."""
+class _End(str):
+    """The type of the op that takes the last step of a sequence of unknown length; `known`: where sizes are known."""
 
     known: str
 
-
-def _at_the_end(known: str) -> str:
-    op = _AtTheEnd("STRIDED_SLICE")
-    op.known = known
-    return op
+    @staticmethod
+    def of(known: str) -> str:
+        op = _End("STRIDED_SLICE")
+        op.known = known
+        return op
 
 
 # The number of rows of a dynamic batch, once for all states of a layer.
@@ -40,11 +40,11 @@ SIZE: list[str] = [_Sizing(op) for op in ("SHAPE", "STRIDED_SLICE", "CONCATENATI
 ZEROS = "FILL"
 # A state that is given, of a dynamic batch.
 GIVEN = ["TILE"]
-LAST = [_at_the_end("GATHER")]
+LAST = [_End.of("GATHER")]
 # What reads the state behind the last output, which may be none.
 LAST_STATE: list[str] = [*LAST, *(_OfUnknownLength(op) for op in ("CONCATENATION", "STRIDED_SLICE"))]
 # What reads the cell state behind the last output.
-CELL = ["CONCATENATION", _at_the_end("SLICE")]
+CELL = ["CONCATENATION", _End.of("SLICE")]
 REVERSED = ["REVERSE_V2"]
 
 
@@ -58,9 +58,10 @@ def rnn(*more: list[str]) -> list[str]:
     return [*SIZE, ZEROS, RNN, *(op for ops in more for op in ops)]
 
 
-def of_known_length(ops: list[str]) -> list[str]:
-    """Return the ops of a file where the length of sequences is known."""
-    return [getattr(op, "known", op) for op in ops if not isinstance(op, _OfUnknownLength)]
+def of_known_length(ops: list[str], known_batch: bool = False) -> list[str]:
+    """Return the ops of a file where the length of sequences is known. XNNPACK takes no SLICE of an unknown batch."""
+    left = [op for op in ops if not isinstance(op, _OfUnknownLength)]
+    return [op.known if isinstance(op, _End) and (known_batch or op.known != "SLICE") else op for op in left]
 
 
 def check_both(
@@ -69,7 +70,7 @@ def check_both(
     """`check`, with unknown dimensions and with fixed ones. ops: of the first file; the other one knows the sizes of
     states that are zero or given. sizes: what fixed dimensions are, the first one and others. Returns the first."""
     converted = check(function, *specs, ops=ops, static=False, **options)
-    left = [op for op in of_known_length(ops) if not isinstance(op, _Sizing)]
+    left = [op for op in of_known_length(ops, known_batch=True) if not isinstance(op, _Sizing)]
     fixed = []
     for spec in specs:
         shape = [sizes[axis > 0] if size is None else size for axis, size in enumerate(spec.shape.as_list())]

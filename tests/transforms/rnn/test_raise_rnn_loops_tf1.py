@@ -17,7 +17,7 @@ from tf_keras.src.layers.rnn import legacy_cells as cells
 
 import fuseconv
 from fuseconv.testing import check
-from tests.transforms.rnn.expected import CELL, LAST, LSTM, RNN, SIZE, lstm, rnn
+from tests.transforms.rnn.expected import CELL, LAST, LSTM, RNN, SIZE, lstm, of_known_length, rnn
 from tests.transforms.rnn.tf1 import frozen_graph, function_of, function_of_graph, v1
 
 SHAPE = (None, 7, 3)
@@ -52,7 +52,7 @@ def test_dynamic_rnn(name: str) -> None:
     counts = Counter(check(function_of(_dynamic(cell), SHAPE), SPEC, static=False).ops)
     assert (counts[op], counts["WHILE"], counts["TRANSPOSE"]) == (1, 0, 0)
     fixed = (2, *SHAPE[1:])
-    ops = lstm(LAST, CELL) if op == LSTM else rnn(LAST)
+    ops = of_known_length(lstm(LAST, CELL) if op == LSTM else rnn(LAST), known_batch=True)
     check(function_of(_dynamic(cell), fixed), tf.TensorSpec(fixed), ops=ops[len(SIZE) :])
 
 
