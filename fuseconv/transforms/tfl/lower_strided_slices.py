@@ -1,21 +1,19 @@
 """Take slices by the ops that copy runs of elements: STRIDED_SLICE -> SLICE, or GATHER of one place of a dimension.
 
 LiteRT's STRIDED_SLICE copies one element at a time: of 64 x 400 integers it takes 25 times as long as SLICE, x[:, 0] of
-64 x 40 x 8 takes four times as long as GATHER. XNNPACK, which takes no time for either, takes slices of floats in
-signatures alone, and no SLICE whose sizes come from the tensor, and nothing that takes a dimension away.
+64 x 40 x 8 takes four times as long as GATHER. XNNPACK, which is as fast, takes slices of floats in signatures alone,
+and none that takes a dimension away.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Module, Op, Value
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import Entry, Pick, SliceSpec, Take
@@ -31,14 +29,12 @@ _MOST_SIZES = 16
 
 @module_pass("lower-strided-slices", requires=(TFL_ONLY,), kinds=_KINDS)
 def lower_strided_slices(module: Module) -> None:
-    """Replace slices of stride 1: STRIDED_SLICE -> SLICE, x[:, 2] -> GATHER(x, 2, axis=1)."""
-    delegated = {signature.graph for signature in module.signatures}
+    """Replace slices of stride 1: STRIDED_SLICE -> SLICE of known sizes, x[:, 2] -> GATHER(x, 2, axis=1)."""
     for graph in module.graphs():
-        rewrite_ops(graph, _KINDS, partial(_lowered, delegated=graph in delegated))
+        rewrite_ops(graph, _KINDS, _lowered)
 
 
-def _lowered(op: Op, out: list[Op], delegated: bool) -> list[Value] | None:
-    """delegated: XNNPACK may take the slices of floats."""
+def _lowered(op: Op, out: list[Op]) -> list[Value] | None:
     x, *bounds = op.operands
     if x is None or x.shape is None or x.is_const or op.result.variable or not all(b and b.is_const for b in bounds):
         return None
@@ -53,9 +49,8 @@ def _lowered(op: Op, out: list[Op], delegated: bool) -> list[Value] | None:
     tfl = Builder(out, op.name, op.sources)
     if any(isinstance(entry, Pick) for entry in entries):
         return _gather(tfl, op, x, entries)
-    if delegated and x.dtype is types.FLOAT32 and not op.result.is_static:
-        return None
-    return _slice(tfl, op, x, entries)
+    # What SLICE makes of a tensor that is written with an unknown size is of dynamic size, and so is all behind it.
+    return _slice(tfl, op, x, entries, known) if x.is_static else None
 
 
 def _gather(tfl: Builder, op: Op, x: Value, entries: Sequence[Entry]) -> list[Value] | None:
@@ -73,21 +68,11 @@ def _gather(tfl: Builder, op: Op, x: Value, entries: Sequence[Entry]) -> list[Va
     return tfl.typed_op("GATHER", operands, [(x.dtype, op.result.shape)], {"axis": places[0], "batch_dims": 0})
 
 
-def _slice(tfl: Builder, op: Op, x: Value, entries: Sequence[Entry]) -> list[Value] | None:
-    # SLICE of texts fails to prepare for another size than before.
-    if x.dtype not in TYPES["SLICE"] or x.dtype is types.STRING:
+def _slice(
+    tfl: Builder, op: Op, x: Value, entries: Sequence[Entry], sizes: Sequence[int]
+) -> list[Value] | None:  # fmt: skip
+    if x.dtype not in TYPES["SLICE"]:
         return None
-    begins: list[Dim] = []
-    sizes: list[Dim] = []
-    for entry, size in zip(entries, x.shape):  # type: ignore[arg-type]
-        assert isinstance(entry, Take)
-        if isinstance(size, int):
-            taken = range(size)[entry.begin : entry.end]
-            begins.append(taken.start)
-            sizes.append(len(taken))
-        elif entry.takes_all():
-            begins.append(0)
-            sizes.append(-1)
-        else:
-            return None
-    return tfl.typed_op("SLICE", [x, tfl.ints(begins), tfl.ints(sizes)], [(x.dtype, op.result.shape)], {})
+    taken = [range(size)[entry.begin : entry.end] for size, entry in zip(sizes, entries) if isinstance(entry, Take)]
+    begins, counts = tfl.ints([each.start for each in taken]), tfl.ints([len(each) for each in taken])
+    return tfl.typed_op("SLICE", [x, begins, counts], [(x.dtype, op.result.shape)], {})

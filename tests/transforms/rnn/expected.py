@@ -59,7 +59,7 @@ def rnn(*more: list[str]) -> list[str]:
 
 
 def of_known_length(ops: list[str], known_batch: bool = False) -> list[str]:
-    """Return the ops of a file where the length of sequences is known. XNNPACK takes no SLICE of an unknown batch."""
+    """Return the ops of a file where the length of sequences is known. SLICE wants all sizes known."""
     left = [op for op in ops if not isinstance(op, _OfUnknownLength)]
     return [op.known if isinstance(op, _End) and (known_batch or op.known != "SLICE") else op for op in left]
 

@@ -23,9 +23,9 @@ TYPES = [tf.int32, tf.int64, tf.int8, tf.int16, tf.uint8, tf.bool, tf.float32]
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("name", SLICES)
 def test_types(name: str, kind: tf.DType) -> None:
-    converted = check(SLICES[name], tf.TensorSpec([None, 5, 3], kind))
-    if kind is not tf.float32 and name != "nothing":
-        assert converted.ops in (["SLICE"], ["GATHER"])
+    converted = check(SLICES[name], tf.TensorSpec([2, 5, 3], kind))
+    assert name == "nothing" or converted.ops in (["SLICE"], ["GATHER"])
+    check(SLICES[name], tf.TensorSpec([None, 5, 3], kind))
 
 
 @pytest.mark.parametrize("batch", [None, 3])
@@ -34,4 +34,4 @@ def test_a_body(batch: int | None) -> None:
         return tf.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, tf.concat([x[:, 1:], x[:, :1]], 1)), [0, x])[1]
 
     converted = check(turned, tf.TensorSpec([batch, 5], tf.float32))
-    assert "STRIDED_SLICE" not in converted.ops
+    assert ("SLICE" in converted.ops) is (batch is not None)
