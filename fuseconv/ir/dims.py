@@ -34,6 +34,7 @@ _MAX_PAIRS = 256
 _MAX_COEFFICIENT = 1 << 127
 # Longer names of nodes are told by their digest.
 _MAX_NAME = 256
+_DIGEST_LENGTH = 32
 # The largest of more sizes than this has no name that lists them.
 _MAX_ALTERNATIVES = 32
 
@@ -309,11 +310,16 @@ def _opaque(operation: str, a: Dim, b: Dim) -> Sym:
     return symbol("?" + _digest("\n".join((operation, *operands))))
 
 
+def is_opaque(name: str) -> bool:
+    """Return whether a symbol stands for an expression that grew too large: that may be negative, as no size is."""
+    return name.startswith("?") and len(name) == 1 + _DIGEST_LENGTH
+
+
 def _digest(text: str) -> str:
     import hashlib  # loads OpenSSL, and hardly a model has sizes of this kind
 
     # A name from the model may hold what is no UTF-8.
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
 
 
 def _weight(terms: tuple[tuple[_Monomial, int], ...]) -> int:

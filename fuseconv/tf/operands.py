@@ -183,7 +183,10 @@ def nonnegative(dim: Dim) -> bool:
             # n // k is at most n / k, and a whole number above -1 is not negative.
             _, top, divisor = quotient
             others = dim - Sym(((monomial, c),))
-            return nonnegative(others * divisor + top * c + (divisor - 1))
+            bound = others * divisor + top * c + (divisor - 1)
+            # What grows too large is a symbol of its own, of which this is not known.
+            same = isinstance(bound, int) or bound.symbols() <= dim.symbols()
+            return same and nonnegative(bound)
     return False
 
 

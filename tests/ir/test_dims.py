@@ -120,6 +120,12 @@ def test_what_is_too_large_is_told_by_what_it_was_made_from():
     assert all(name.startswith("?") for name in (large * other).symbols())
 
 
+def test_what_grew_too_large_may_be_negative():
+    (large,) = (B * (1 << 126) * 4).symbols()
+    assert dims.is_opaque(large)
+    assert not any(map(dims.is_opaque, ["b", *dims.fresh().symbols()]))
+
+
 def test_long_names_do_not_grow_expressions():
     name = "n" * 1_000_000
     size = dims.symbol(name) * dims.symbol(name + "m")

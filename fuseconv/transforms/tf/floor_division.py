@@ -1,10 +1,14 @@
-"""Name divisions of integers that round down, which JAX spells out by those that cut: x // 2 -> FloorDiv(x, 2)."""
+"""Name divisions of integers that round down, which JAX spells out by those that cut.
+
+    x // 2  ->  FloorDiv(x, 2)        x % y  ->  FloorMod(x, y)
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Sym, is_opaque
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import nonnegative
@@ -68,9 +72,9 @@ def floor_remainder(op: Op, tf: TfBuilder) -> list[Value] | None:
     return [shaped(tf.SelectV2(zero, x, shaped(tf.FloorMod(x, divisor), op), dtype=x.dtype), op)]
 
 
-def impossible(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Answer what JAX asks of a divisor that is a size, or that it has seen to: Equal(SelectV2(Equal(y, 0), 1, y), 0),
-    and of a size n Equal(n, -1) and Less(n, 0), are False. Only scalars are followed."""
+def fold_comparison(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Fold what JAX asks of a divisor that it has replaced where it is 0: Equal(SelectV2(Equal(y, 0), 1, y), 0) ->
+    False; and of one that is a size n: Equal(n, -1) -> False, Less(n, 0) -> False. Only scalars are followed."""
     if op.result.shape != ():
         return None
     pairs = either_way(op) if op.kind == "tf.Equal" else either_way(op)[:1]
@@ -91,10 +95,13 @@ def _is_size(value: Value) -> bool:
         known = None if each is None else each.data if each.data is not None else each.content
         if known is None or known.size != 1 or not nonnegative(known.item()):
             return False
+        if isinstance(known.item(), Sym) and any(map(is_opaque, known.item().symbols())):
+            return False
     return True
 
 
 def _replaces_zero(value: Value) -> bool:
+    """Return whether a value is SelectV2(Equal(y, 0), n, y) of a number n that is not 0."""
     op = value.op
     if op is None or op.kind != "tf.SelectV2":
         return False
@@ -113,10 +120,10 @@ def _stands_for(divisor: Value, y: Value) -> bool:
     if test is None or one is None or other is not y or number_of(one) != 1:
         return False
     tests = test.op.operands if test.op is not None and test.op.kind == "tf.LogicalOr" else [test]
-    return all(each is not None and _is_of_odd(each, y) for each in tests)
+    return all(each is not None and _is_of_zero_or_minus_one(each, y) for each in tests)
 
 
-def _is_of_odd(test: Value, y: Value) -> bool:
+def _is_of_zero_or_minus_one(test: Value, y: Value) -> bool:
     """Return whether a test holds of no y but 0 and -1."""
     never = test.data is not None and not test.data.any()
     return never or any(_is_test(test, "tf.Equal", y, number) for number in (0, -1))

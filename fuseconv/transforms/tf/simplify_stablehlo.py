@@ -18,7 +18,7 @@ from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
 from fuseconv.transforms.tf.batch_gathers import batch_gather
 from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softplus
-from fuseconv.transforms.tf.floor_division import floor_division, floor_remainder, impossible
+from fuseconv.transforms.tf.floor_division import floor_division, floor_remainder, fold_comparison
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
 
@@ -176,7 +176,8 @@ def _select(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 
 def _comparison(op: Op, tf: TfBuilder) -> list[Value] | None:
-    return test_of_boolean(op, tf) or impossible(op, tf)
+    """Forward a boolean that is compared; fold what sizes and divisors never are."""
+    return test_of_boolean(op, tf) or fold_comparison(op, tf)
 
 
 def _squared(value: Value | None) -> Value | None:
