@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -16,12 +17,14 @@ from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder, with_shape
-from fuseconv.tfl.kernel_limits import BROADCAST_RANK
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
 from fuseconv.tfl.traits import RESHAPES
 
 # Given an op and a builder, the value that can stand for its result, or None.
 Rule = Callable[[Op, Builder], Value | None]
 _RULES: dict[str, list[Rule]] = {}
+# Those for the graphs of loops and branches alone.
+_FUNCTION_RULES: dict[str, list[Rule]] = {}
 
 # Ops on two values that need not have the same number of dimensions.
 _BROADCASTING = frozenset({
@@ -45,10 +48,10 @@ _KEEPS_SIGNS = frozenset({
 def canonicalize_tfl(module: Module, report: Report) -> None:
     """Simplify TFLite ops by local rules: RESHAPE(RESHAPE(x)) -> RESHAPE(x), ADD(x, 0) -> x."""
 
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+    def rewrite(op: Op, out: list[Op], rules: dict[str, list[Rule]]) -> list[Value] | None:
         made: list[Op] = []
         # The write of a variable tensor is no waste, even of a value that is there already.
-        for rule in () if op.result.variable else _RULES[op.kind]:
+        for rule in () if op.result.variable else rules[op.kind]:
             value = rule(op, Builder(made, op.name, op.sources))
             if value is None:
                 continue
@@ -61,17 +64,19 @@ def canonicalize_tfl(module: Module, report: Report) -> None:
         return None
 
     for graph in module.graphs():
-        rewrite_ops(graph, _RULES, rewrite)
+        rewrite_ops(graph, _RULES, partial(rewrite, rules=_RULES))
+    for graph in module.functions.values():
+        rewrite_ops(graph, _FUNCTION_RULES, partial(rewrite, rules=_FUNCTION_RULES))
 
 
 def _is_known(operand: Value | None) -> bool:
     return operand is None or operand.is_const
 
 
-def _rewrites(*kinds: str) -> Callable[[Rule], Rule]:
+def _rewrites(*kinds: str, rules: dict[str, list[Rule]] = _RULES) -> Callable[[Rule], Rule]:
     def declare(rule: Rule) -> Rule:
         for kind in kinds:
-            _RULES.setdefault(f"tfl.{kind}", []).append(rule)
+            rules.setdefault(f"tfl.{kind}", []).append(rule)
         return rule
 
     return declare
@@ -104,14 +109,31 @@ def whole_slice(op: Op, tfl: Builder) -> Value | None:
 @_rewrites("SLICE")
 def slice_to_the_end(op: Op, tfl: Builder) -> Value | None:
     """it takes what is left of a dimension, which delegates know in STRIDED_SLICE only"""
-    x, begin, size = op.operands
-    known = op.result.shape is not None and begin is not None and begin.data is not None
-    if x is None or x.dtype is not types.FLOAT32 or not known or size is None or size.data is None:
+    x, size = op.operands[0], op.operands[2]
+    is_open = size is not None and size.data is not None and (size.data < 0).any()
+    return _as_strided_slice(op, tfl) if is_open and x is not None and x.dtype is types.FLOAT32 else None
+
+
+# What LiteRT's SLICE makes of a tensor that is written with an unknown size is of dynamic size, and so is all behind
+# it: in the body of a loop, the heap is damaged where the loop runs again after a resize. Elsewhere it is faster than
+# STRIDED_SLICE, 7 times for 100,000 integers.
+@_rewrites("SLICE", rules=_FUNCTION_RULES)
+def slice_of_unknown_sizes(op: Op, tfl: Builder) -> Value | None:
+    """it takes all of the unknown sizes, which are of no size that is known ahead in SLICE"""
+    x, size = op.operands[0], op.operands[2]
+    if x is None or x.shape is None or x.dtype not in TYPES["STRIDED_SLICE"] or size is None or size.data is None:
         return None
-    if (size.data >= 0).all() or op.result.variable:
-        return None
+    # Of a size that is given, STRIDED_SLICE may take less where SLICE refuses to run.
+    open_ends = [count < 0 for dim, count in zip(x.shape, size.data, strict=True) if not isinstance(dim, int)]
+    return _as_strided_slice(op, tfl) if open_ends and all(open_ends) else None
+
+
+def _as_strided_slice(op: Op, tfl: Builder) -> Value | None:
+    x, begin = op.operands[0], op.operands[1]
     spec = SliceSpec.of(op)
-    return None if spec is None else _strided_slice(tfl, x, spec, op.result.shape)
+    if x is None or begin is None or begin.data is None or spec is None or op.result.shape is None:
+        return None
+    return _strided_slice(tfl, x, spec, op.result.shape)
 
 
 @_rewrites("STRIDED_SLICE")

@@ -311,3 +311,46 @@ def test_empty_values_are_not_joined() -> None:
     joined = "%y: float32[n,5] = tfl.CONCATENATION({}) {{'axis': 1}}"
     check_pass("canonicalize-tfl", main(joined.format("%x, %none, %z")), main(joined.format("%x, %z")))
     check_pass("canonicalize-tfl", main("%y: float32[n,0] = tfl.CONCATENATION(%none, %none) {'axis': 1}"))
+
+
+def test_slices_of_unknown_sizes_in_branches() -> None:
+    # Of a size that is given (%b), STRIDED_SLICE would take less where SLICE refuses to run.
+    check_pass("canonicalize-tfl", """
+    main {
+      input %c: bool[]
+      input %x: int32[n,2,3]
+      input %w: int32[4,2,3]
+      %y: int32[n,1,2] = tfl.IF(%c, %x, %w) {'then_subgraph_index': @then, 'else_subgraph_index': @then}
+      %a: int32[n,1,2] = tfl.SLICE(%x, int32[3] [0, 0, 1], int32[3] [-1, 1, 2])
+      return %y, %a
+    }
+    then {
+      input %x: int32[n,2,3]
+      input %w: int32[4,2,3]
+      %a: int32[n,1,2] = tfl.SLICE(%x, int32[3] [0, 0, 1], int32[3] [-1, 1, 2])
+      %b: int32[2,1,2] = tfl.SLICE(%x, int32[3] [0, 0, 1], int32[3] [2, 1, -1])
+      %d: int32[1,2,3] = tfl.SLICE(%w, int32[3] [3, 0, 0], int32[3] [-1, 2, 3])
+      %e: int32[n,1,2] = tfl.ADD(%a, %b)
+      %f: int32[n,2,3] = tfl.ADD(%e, %d)
+      return %f
+    }
+    """, """
+    main {
+      input %c: bool[]
+      input %x: int32[n,2,3]
+      input %w: int32[4,2,3]
+      %y: int32[n,1,2] = tfl.IF(%c, %x, %w) {'then_subgraph_index': @then, 'else_subgraph_index': @then}
+      %a: int32[n,1,2] = tfl.SLICE(%x, int32[3] [0, 0, 1], int32[3] [-1, 1, 2])
+      return %y, %a
+    }
+    then {
+      input %x: int32[n,2,3]
+      input %w: int32[4,2,3]
+      %a: int32[n,1,2] = tfl.STRIDED_SLICE(%x, int32[3] [0, 0, 1], int32[3] [0, 1, 3], int32[3] [1, 1, 1]) {'end_mask': 1}
+      %b: int32[2,1,2] = tfl.SLICE(%x, int32[3] [0, 0, 1], int32[3] [2, 1, -1])
+      %d: int32[1,2,3] = tfl.SLICE(%w, int32[3] [3, 0, 0], int32[3] [-1, 2, 3])
+      %e: int32[n,1,2] = tfl.ADD(%a, %b)
+      %f: int32[n,2,3] = tfl.ADD(%e, %d)
+      return %f
+    }
+    """)  # noqa: E501
