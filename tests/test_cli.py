@@ -195,7 +195,7 @@ class TestBadInput:
         assert not out.exists()
 
     def test_outputs(self, model: Path, tmp_path: Path) -> None:
-        assert "is a directory" in fails(2, "convert", model, "-o", tmp_path)
+        assert "no such directory: make it" in fails(2, "convert", model, "-o", f"{tmp_path}/none/")
         assert "no directory" in fails(2, "convert", model, "-o", tmp_path / "none" / "out.tflite")
         out = tmp_path / "out.tflite"
         assert "no directory" in fails(2, "convert", model, "-o", out, "--report", tmp_path / "none" / "r.json")

@@ -150,7 +150,7 @@ _writing = _together(
 ))  # fmt: skip
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=_PATH)
 @click.option("-o", "--output", type=_PATH,
-              help="The .tflite file to write, - for stdout, or a directory for several models; by default "
+              help="The .tflite file to write, - for stdout, or a directory for files of the models' names; by default "
               "MODEL.tflite in the working directory. With .cc, .cpp, .c, .h or .hpp, a C array.")
 @_reading
 @click.option("--fuse", metavar="GLOB", multiple=True, help="Only fusions of this name. Repeatable.")

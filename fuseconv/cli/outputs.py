@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ def convert_one(
     terminal: Terminal, model: str, output: str | None, report_path: str | None, verifying: dict[str, Any] | None,
     options: dict[str, Any],
 ) -> None:  # fmt: skip
-    """Convert one model to the file `output`, "-" for stdout, None for one by the model's name; tell of it."""
+    """Convert one model to the file `output`, "-" for stdout, or one by the model's name if `output` is a directory or
+    None; tell of it."""
     if output == STDOUT:
         _to_stdout(terminal, model, report_path, verifying, options)
         return
-    path = named_for(model) if output is None else output
+    path = os.path.join(output or "", named_for(model)) if output is None or os.path.isdir(output) else output
     written = convert_to_file(terminal, model, path, report_path, verifying, options, convert)
-    if output is None and written.failure is None and not terminal.quiet:
+    if path != output and written.failure is None and not terminal.quiet:
         say("note", f"wrote {path}")
     written.tell(terminal)
 

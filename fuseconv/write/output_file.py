@@ -26,6 +26,8 @@ def resolve(path: str | os.PathLike, model: str | os.PathLike | None, option: st
     folder, mode = os.path.dirname(file), _mode(file)
     if stat.S_ISDIR(mode):
         raise InputError(f"{option} {path} is a directory: name a file in it")
+    if os.fspath(path).endswith(os.sep):
+        raise InputError(f"{option} {path}: there is no such directory: make it")
     if not os.path.isdir(folder):
         raise InputError(f"{option} {path}: there is no directory {folder}")
     if mode and not stat.S_ISREG(mode):

@@ -25,6 +25,10 @@ def test_a_file_by_the_name_of_the_model(tmp_path: Path, monkeypatch: pytest.Mon
     assert (result.exit_code, result.stderr) == (0, "fuseconv: note: wrote conv_bn.tflite\n")
     assert Path("conv_bn.tflite").read_bytes() == fuseconv.convert(MODEL).data
     assert _run("convert", MODEL, "-q").stderr == ""
+    Path("files").mkdir()
+    for folder in ("files", "files/"):
+        assert _run("convert", MODEL, "-o", folder).stderr == "fuseconv: note: wrote files/conv_bn.tflite\n"
+    assert [path.name for path in Path("files").iterdir()] == ["conv_bn.tflite"]
 
 
 def test_stdout_gets_the_bytes_and_nothing_else(tmp_path: Path) -> None:
