@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "${1:-python3}" -m venv "$folder/env"
 cd "$folder" && PATH="$folder/env/bin:$PATH"
-pip install ai-edge-litert numpy flatbuffers protobuf click rich ml_dtypes h5py --quiet
+pip install ai-edge-litert "numpy>=2" flatbuffers protobuf click rich ml_dtypes h5py --quiet
 pip install --quiet --no-deps "$root"
 for model in keras2_lstm keras3.keras keras2.h5 frozen.pb; do
     fuseconv convert "$root/testdata/$model" -o "$model.tflite" -q

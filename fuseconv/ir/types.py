@@ -7,6 +7,13 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from fuseconv.errors import InputError
+
+# numpy 1 wraps numbers that an element type does not hold where numpy 2 raises OverflowError, and gives a shift of a
+# uint32 by an int 64 bits.
+if int(np.__version__.partition(".")[0]) < 2:
+    raise InputError(f"fuseconv needs numpy 2 or later, and this is {np.__version__}: pip install --upgrade numpy")
+
 
 @dataclass(frozen=True, eq=False)
 class DType:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -31,3 +34,13 @@ def test_kinds() -> None:
     assert types.BFLOAT16.is_float and not types.INT32.is_float
     assert types.UINT8.is_integer and not types.BOOL.is_integer
     assert types.COMPLEX64.is_complex and types.VARIANT.is_handle and not types.STRING.is_handle
+
+
+def test_an_older_numpy_is_refused() -> None:
+    code = "import numpy; numpy.__version__ = '1.26.4'; import sys; sys.argv[1:] = ['convert', 'model']; " \
+           "from fuseconv.__main__ import main; main()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "fuseconv: error: fuseconv needs numpy 2 or later, and this is 1.26.4: pip install --upgrade numpy\n"
+    )

@@ -65,7 +65,7 @@ def test_a_node_that_contradicts_itself_is_told_instead(monkeypatch: pytest.Monk
 
 def test_a_number_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def overflows(*args: object, **kwargs: object) -> None:
-        np.array([1 << 40], np.int32)
+        raise OverflowError("Python integer 1099511627776 out of bounds for int32")
 
     monkeypatch.setattr(api, "report_unknown_ops", overflows)
     graph = Frozen(1)
@@ -75,8 +75,9 @@ def test_a_number_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_what_nests_too_deeply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # Python 3.13.0 does not count the calls of a function of *args that calls itself.
     def nests(*args: object, **kwargs: object) -> None:
-        nests()
+        raise RecursionError("maximum recursion depth exceeded")
 
     monkeypatch.setattr(api, "report_unknown_ops", nests)
     graph = Frozen(1)
