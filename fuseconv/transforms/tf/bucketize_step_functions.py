@@ -6,6 +6,8 @@ logarithm of float64, and one of float32 may fall on the other side of a step.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fuseconv.ir import types
@@ -111,13 +113,13 @@ def _steps(chain: list[Op]) -> tuple[list[int], np.ndarray] | None:
     from the last to 2**24. None if they are too many, or numpy does not compute them."""
     source = chain[0].operands[0]
     assert source is not None
-    first = int(np.iinfo(source.dtype.numpy).min)
-    last = min(_END - 1, int(np.iinfo(source.dtype.numpy).max))
-    ends = _values(chain, np.array([first, last]))
-    if ends is None:
+    least, most = np.iinfo(source.dtype.numpy).min, np.iinfo(source.dtype.numpy).max
+    first, last = max(least, -_END), min(most, _END - 1)
+    ends = _values(chain, np.array([least, first, last]))
+    if ends is None or _differ(*ends[:2]):
         return None
     low, high = np.array([first]), np.array([last])
-    low, high = (low, high) if _differ(*np.split(ends, 2)) else (low[:0], high[:0])
+    low, high = (low, high) if _differ(*ends[1:]) else (low[:0], high[:0])
     while (wide := high - low > 1).any():
         if len(low) > _MOST_STEPS:
             return None
@@ -129,7 +131,7 @@ def _steps(chain: list[Op]) -> tuple[list[int], np.ndarray] | None:
         steps = _differ(*np.split(values, 2))
         low, high = lows[steps], highs[steps]
     starts = np.sort(high)
-    if len(starts) > _MOST_STEPS or (len(starts) and starts[0] < -_END):
+    if len(starts) > _MOST_STEPS:
         return None
     values = _values(chain, np.concatenate([[first], starts]))
     assert values is not None
@@ -173,5 +175,5 @@ def _run(chain: list[Op], numbers: np.ndarray) -> np.ndarray | None:
     return number
 
 
-def _differ(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _differ(a: np.ndarray, b: np.ndarray) -> Any:
     return ~((a == b) | ((a != a) & (b != b)))
