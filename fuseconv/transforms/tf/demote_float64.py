@@ -28,6 +28,8 @@ _EXACT = (
     types.BOOL, types.INT8, types.UINT8, types.INT16, types.UINT16, types.INT32,
     types.FLOAT16, types.BFLOAT16, types.FLOAT32,
 )  # fmt: skip
+# Ops whose int64 are places or sizes, which TFLite counts in 32 bits.
+_COUNTS = ("ArgMax", "ArgMin", "Shape", "Size", "Where")
 _LARGEST = 2**31 - 1
 # Of the terms of a fraction, whose product int32 holds with ease.
 _LARGEST_TERM = 2**15
@@ -46,6 +48,7 @@ _MOVES = {
 _CHOICES = dict.fromkeys(("Abs", "Maximum", "Minimum", "Neg"), _EVERY)
 _SUMS = dict.fromkeys(("Add", "AddV2", "Mul", "Sub"), _EVERY)
 _QUOTIENTS = ("Div", "RealDiv")
+_ROUNDING = ("Ceil", "Floor", "Rint", "Round")
 # float64 has more than twice the bits of float32, so that to round to it first makes no difference.
 _ROUNDED_ONCE = dict.fromkeys((*_SUMS, *_QUOTIENTS, "Sqrt"), _EVERY)
 
@@ -56,7 +59,7 @@ def demote_float64(module: Module, report: Report) -> bool:
 
     Returns whether anything changed; dead ops stay for `canonicalize`.
 
-    To integers: of quotients and their floors and ceilings, and of sums and products of such. To floats: of what was
+    To integers: of quotients, cut off or rounded, and of sums and products of such. To floats: of what was
     never rounded to float64, and of constants, however they are moved, negated or compared; to float32 of one sum,
     product, quotient or root of numbers that float32 holds, as it does all but the largest of int32. Expects folded
     constants.
@@ -156,28 +159,41 @@ class _Narrow:
             return None
         if x.op.type == "FloorDiv":
             return self.quotient(x.op, "FloorDiv")
-        if x.op.type in ("Ceil", "Floor"):
+        if x.op.type in _ROUNDING:
             (operand,) = x.op.operands
             assert operand is not None
             if operand.op is None or operand.op.type not in _QUOTIENTS:
                 return self.whole(operand, wraps)
-            return self.quotient(operand.op, "FloorDiv", upwards=x.op.type == "Ceil")
+            return self.rounded_quotient(operand.op, x.op.type)
         if x.op.type in ("Maximum", "Minimum"):
             return self.rebuilt(x, _CHOICES, types.INT32, lambda operand: self.whole(operand, False))
         # Of sums and products the last 32 bits are right whatever became of the others.
         kinds = _MOVES | _SUMS if wraps else _MOVES
         return self.rebuilt(x, kinds, types.INT32, lambda operand: self.whole(operand, wraps))
 
-    def quotient(self, op: Op, kind: str, upwards: bool = False) -> Value | None:
+    def quotient(self, op: Op, kind: str) -> Value | None:
         """Return a quotient of numbers that fit int32, which float64 never rounds to a whole number that it is not."""
         a, b = (self.whole(operand, False) for operand in op.operands if operand is not None)
         if a is None or b is None or (b.data is not None and not b.data.all()):
             return None
         made: Value = getattr(self.tf, kind)(a, b)
-        if not upwards:
-            return made
-        more = self.tf.NotEqual(self.tf.FloorMod(a, b), 0, dtype=types.BOOL)
-        return self.tf.AddV2(made, self.tf.as_int32(more))
+        return made
+
+    def rounded_quotient(self, op: Op, kind: str) -> Value | None:
+        """Return a quotient that an op of this kind rounds. float64 holds halves, and rounds nothing to one."""
+        low = self.quotient(op, "FloorDiv")
+        if low is None or low.op is None or kind == "Floor":
+            return low
+        a, b = low.op.operands
+        rest = self.tf.FloorMod(a, b)
+        if kind == "Ceil":
+            more = self.tf.NotEqual(rest, 0, dtype=types.BOOL)
+        elif b is not None and b.data is not None and ((b.data > 0) & (b.data <= _LARGEST // 2)).all():
+            # More than a half goes up, and so does a half from an odd number.
+            more = self.tf.Greater(self.tf.AddV2(self.tf.Mul(rest, 2), self.tf.FloorMod(low, 2)), b, dtype=types.BOOL)
+        else:
+            return None
+        return self.tf.AddV2(low, self.tf.as_int32(more))
 
     def scaled(self, x: Value, wraps: bool) -> Value | None:
         """Return x, which is a part of a number n that fits int32, without its fraction as int32: n * c / d is
@@ -229,7 +245,10 @@ class _Narrow:
 def _cast_from(x: Value) -> Value | None:
     """Return the number of a type that float64 holds exactly, of which x is a Cast."""
     source = x.op.operands[0] if x.op is not None and x.op.kind == "tf.Cast" else None
-    return source if source is not None and source.dtype in _EXACT else None
+    if source is None or source.dtype in _EXACT:
+        return source
+    counts = source.dtype is types.INT64 and source.op is not None and source.op.type in _COUNTS
+    return source if counts else None
 
 
 def _part_of(x: Value) -> tuple[Value, Fraction] | None:

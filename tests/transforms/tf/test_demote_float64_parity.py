@@ -41,6 +41,17 @@ def test_quotients_of_whole_numbers(divided, end):
     check(lambda n, m: ENDS[end](DIVISORS[divided](n, m)), numbers, numbers, inputs=[n, m])
 
 
+@pytest.mark.parametrize("divisor", [2, 3, 4, 7, 10, 2**30 - 1])
+def test_quotients_rounded_to_the_nearest(divisor):
+    n = np.array([*range(-25, 26), 2**31 - 1, 2**31 - 2, -(2**31) + 1, 2**30, 2**29, 3 * 2**29], np.int32)
+    check(lambda n: whole(tf.round(n / divisor)) + 1, spec(len(n), dtype=tf.int32), inputs=[n])
+
+
+def test_quotients_of_places():
+    check(lambda x: whole(tf.argmax(x, 1) / 4) + tf.shape(x)[0], spec(None, 31))
+    check_refused(lambda n: tf.cast(n / 3, tf.int64), spec(9, dtype=tf.int64), match="RealDiv")
+
+
 def test_a_length_in_steps():
     def layer(x):
         steps = whole(tf.math.ceil(tf.shape(x)[1] / 4))
