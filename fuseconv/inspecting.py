@@ -365,10 +365,13 @@ def _options(op: Any) -> dict[str, Any]:
 
 
 def _field(options: Any, field: schema.Field) -> Any:
+    read = getattr(options, field.camel, None)
+    if read is None:  # the schema of the runtime that is installed is older
+        return [] if field.code is None else field.default
     if field.code is None:
         vector = getattr(options, f"{field.camel}AsNumpy", None)
-        return _list(vector()) if vector is not None else _text(getattr(options, field.camel)())
-    value = getattr(options, field.camel)()
+        return _list(vector()) if vector is not None else _text(read())
+    value = read()
     enum = schema.ENUM_FIELDS.get(field.name)
     return value if enum is None else schema.enum_name(enum, value)
 

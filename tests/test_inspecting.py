@@ -317,3 +317,13 @@ def test_tables_that_are_shared_stand_for_no_more_than_the_file_accounts_for(nam
     else:
         with pytest.raises(InputError, match="shared so often that they stand for much more than the file holds"):
             inspect(tmp_path / "small.tflite")
+
+
+def test_a_field_that_the_installed_schema_does_not_know(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`quant_spec` came with ai-edge-litert 2.3."""
+    file = tmp_path / "m.tflite"
+    fuseconv.convert(Path(__file__).parents[1] / "testdata" / "conv_bn", file)
+    whole = inspect(file)
+    monkeypatch.delattr(generated.FullyConnectedOptions, "QuantSpec")
+    assert inspect(file) == whole
+    assert any(op["op"] == "FULLY_CONNECTED" for graph in whole["subgraphs"] for op in graph["ops"])
