@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from fuseconv.load.keras.parts import UNNAMED, Part, Weight
 from fuseconv.load.keras_container import HDF5_MAGIC, ZIP_ERRORS, mapped_file, member_data, open_hdf5
 
 _WEIGHTS = "model.weights.h5"
+# Where Keras 2.12 and 2.13 have the layers of a model, and others have them.
+_OLDER_LAYERS, _LAYERS = "_layer_checkpoint_dependencies", "layers"
 
 
 def read(path: Path, model: Part) -> None:
@@ -90,7 +93,7 @@ class _Paths:
 
     def __init__(self, hdf5: Any, data: memoryview) -> None:
         self.hdf5, self.data = hdf5, data
-        self.older = "_layer_checkpoint_dependencies" in hdf5
+        self.older = _OLDER_LAYERS in hdf5
 
     def read(self, part: Part, path: str, seen: set[Part]) -> None:
         """Read the weights of an object and of those that it is made of."""
@@ -103,10 +106,10 @@ class _Paths:
         said = group.attrs.get("name") if group is not None else None
         if isinstance(said, str) and part.weights and said != part.name:
             raise unknown(part.label, f"the file has the weights of '{said}' in its place")
-        for names, inner in part.parts:
-            self.read(inner, self._path(path, names, inner), seen)
+        for names, inner in _in_older_archive(part) if self.older else part.parts:
+            self.read(inner, self._path(path, names), seen)
 
-    def _path(self, path: str, names: Iterable[str], part: Part) -> str:
+    def _path(self, path: str, names: Iterable[str]) -> str:
         paths = [f"{path}/{name}" for name in names]
         return next((each for each in paths if self._group(each) is not None), paths[0])
 
@@ -120,6 +123,19 @@ class _Paths:
             if not isinstance(group, h5py.Group):
                 return None
         return group
+
+
+def _in_older_archive(part: Part) -> Iterator[tuple[tuple[str, ...], Part]]:
+    """Yield the parts of an object with the attributes that lead to them in archives of Keras 2.12 and 2.13. There a
+    model lists each layer that has weights twice, and numbers the layers of a class by their places in that list."""
+    counts: Counter[str] = Counter()
+    for names, inner in part.parts:
+        container, _, name = names[0].rpartition("/")
+        if container == _LAYERS:
+            kind = re.sub(r"_[0-9]+$", "", name)
+            names = (f"{_OLDER_LAYERS}/{kind}_{counts[kind]}" if counts[kind] else f"{_OLDER_LAYERS}/{kind}",)
+            counts[kind] += 2 if inner.all_weights() else 1
+        yield names, inner
 
 
 class _Groups:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
+from fuseconv import convert
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras import load, weights
+from fuseconv.load.keras.model import snake_case
 from fuseconv.load.keras.parts import UNNAMED, Part, Weight
 from fuseconv.load.keras.registry import UnknownLayer
+from tests.keras_parity import randomize
 
 KERNEL = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -117,3 +125,52 @@ def test_weights_of_the_halves_of_a_bidirectional_layer_are_not_confused(tmp_pat
     model.save(tmp_path / "frozen.h5")
     with pytest.raises(InputError, match="half is frozen"):
         load(tmp_path / "frozen.h5")
+
+
+def test_archives_of_keras_2_12_and_2_13(tmp_path: Path) -> None:
+    """tf-keras of later versions refuses them: they have the layers elsewhere, and number them otherwise."""
+    import tf_keras
+
+    layers = tf_keras.layers
+    inner = tf_keras.Sequential([layers.Dense(4, input_shape=(5,)), layers.BatchNormalization(), layers.Dense(5)])
+    x = tf_keras.Input((7, 5))
+    y = layers.ReLU()(layers.Dense(5)(x))
+    y = layers.ReLU(6.0)(layers.Dense(5)(y))
+    y = layers.Bidirectional(layers.LSTM(3, return_sequences=True))(y)
+    y = layers.RNN([layers.LSTMCell(3), layers.GRUCell(5)])(layers.TimeDistributed(layers.Dense(5))(y))
+    made = tf_keras.Model(x, layers.Dense(2)(inner(layers.Dense(5)(y))))
+    randomize(made)
+    path, older = tmp_path / "model.keras", tmp_path / "older.keras"
+    made.save(path)
+    places = dict(_older_places(made))
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(older, "w") as copy:
+        moved = io.BytesIO()
+        with h5py.File(io.BytesIO(archive.read("model.weights.h5"))) as file, h5py.File(moved, "w") as out:
+            file.visititems(lambda name, item: _copy(name, item, places, out))
+        copy.writestr("model.weights.h5", moved.getvalue())
+        for name in ("config.json", "metadata.json"):
+            copy.writestr(name, archive.read(name))
+    assert convert(older, keras_loader="data").data == convert(path, keras_loader="data").data
+    with pytest.raises(InputError, match="cannot be loaded"):
+        convert(older, keras_loader="keras")
+
+
+def _older_places(model: Any) -> Iterator[tuple[str, str]]:
+    """Yield where the layers of a model are in an archive, and where Keras 2.13 has them, by its own list of them."""
+    new, old = Counter[str](), Counter[str]()
+    for layer in dict.fromkeys(model._layer_checkpoint_dependencies.values()):
+        kind = snake_case(type(layer).__name__)
+        times = sum(each is layer for each in model._layer_checkpoint_dependencies.values())
+        place = f"layers/{kind}_{new[kind]}".removesuffix("_0")
+        older = f"_layer_checkpoint_dependencies/{kind}_{old[kind]}".removesuffix("_0")
+        yield place, older
+        if hasattr(layer, "_layer_checkpoint_dependencies"):
+            yield from ((f"{place}/{below}", f"{older}/{then}") for below, then in _older_places(layer))
+        new[kind] += 1
+        old[kind] += times
+
+
+def _copy(name: str, item: Any, places: dict[str, str], out: h5py.File) -> None:
+    if isinstance(item, h5py.Dataset):
+        longest = max((place for place in places if name.startswith(f"{place}/")), key=len)
+        out[places[longest] + name.removeprefix(longest)] = item[()]
