@@ -26,7 +26,7 @@ def finite_array(value: Value | None) -> np.ndarray | None:
     """Return the array of a constant of float32, all of it finite; None for any other value."""
     if value is None or value.data is None or value.dtype is not types.FLOAT32 or value.quantization is not None:
         return None
-    return value.data if np.isfinite(value.data).all() else None
+    return value.data if math.isfinite(_largest(value.data)) else None
 
 
 def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.ndarray | None:
@@ -58,6 +58,8 @@ def _repeated(number: np.ndarray, count: int) -> np.ndarray:
 def broadcast_constant(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """Return the array, broadcast to this shape; None if it has more elements in a dimension, or more dimensions above
     1."""
+    if array.shape == shape:
+        return array
     outer = max(array.ndim - len(shape), 0)
     inner = array.shape[outer:]
     fits = all(dim in (1, size) for dim, size in zip(inner[::-1], shape[::-1])) and set(array.shape[:outer]) <= {1}
@@ -91,7 +93,7 @@ def scaled_weights(weights: Value, factors: np.ndarray) -> Value | None:
         return None
     largest = weights.largest if isinstance(weights, Product) else _largest(weights.stored)  # type: ignore[arg-type]
     drop_pages(weights.stored)  # type: ignore[arg-type]
-    product = Product(weights, factors, largest * float(np.abs(factors).max(initial=0)))
+    product = Product(weights, factors, largest * _largest(factors))
     if product.largest <= _LARGEST:
         return product
     with np.errstate(all="ignore"):
@@ -99,8 +101,11 @@ def scaled_weights(weights: Value, factors: np.ndarray) -> Value | None:
 
 
 def _keep_digits(factors: np.ndarray) -> bool:
-    sizes = np.abs(factors[factors != 0])
-    return not sizes.size or bool(sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR)
+    sizes: np.ndarray = np.abs(factors).reshape(-1)
+    if np.count_nonzero(sizes) != sizes.size:
+        sizes = sizes[sizes != 0]
+    # An index takes a tenth of the time of a minimum, and finds NaN as that does.
+    return not sizes.size or (sizes.item(sizes.argmin()) >= _SMALLEST_FACTOR and _largest(sizes) <= _LARGEST_FACTOR)
 
 
 def reciprocal(factors: np.ndarray) -> np.ndarray | None:
@@ -114,6 +119,8 @@ def reciprocal(factors: np.ndarray) -> np.ndarray | None:
 def summed(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """Return the sum of two constants that are added to the same value; None where adding them one by one rounds on
     purpose."""
+    if _largest(a) < _ROUNDS and _largest(b) < _ROUNDS:  # as in most models
+        return np.add(a, b)
     with np.errstate(all="ignore"):
         total = np.add(a, b)
     size: np.ndarray = np.maximum(np.abs(a), np.abs(b))
@@ -128,6 +135,8 @@ def _fits(array: np.ndarray) -> bool:
 def _largest(array: np.ndarray) -> float:
     """Return the size of the largest element; NaN if one is NaN."""
     flat = array.ravel("K")
+    if 0 < flat.size <= _SHORT:  # to find their places takes a tenth of the time of two reductions
+        return float(max(flat.item(flat.argmax()), -flat.item(flat.argmin())))
     return float(np.maximum(flat.max(initial=0), -flat.min(initial=0)))
 
 

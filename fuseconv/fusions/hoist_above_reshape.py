@@ -108,11 +108,12 @@ def _before(move: Op, c: np.ndarray) -> np.ndarray | None:
         return None
     if c.size == 1:
         return c.reshape(())
-    c = np.expand_dims(c, tuple(range(len(after) - c.ndim)))
-    if any(size not in (1, dim) for size, dim in zip(c.shape, after)):
+    aligned: tuple[int, ...] = (1,) * (len(after) - c.ndim) + c.shape
+    c = c.reshape(aligned)
+    if any(size not in (1, dim) for size, dim in zip(aligned, after)):
         return None
     if move.type == "BATCH_TO_SPACE_ND":
-        return c if c.size == c.shape[-1] else None
+        return c if c.size == aligned[-1] else None
     if move.type == "TRANSPOSE":
         perm = move.operands[1]
         if perm is None or perm.data is None:

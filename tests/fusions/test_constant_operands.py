@@ -113,3 +113,21 @@ def test_sums_that_round_on_purpose():
     assert summed(f(1.5), f(-1.5)).tolist() == [0]
     assert summed(f(12582912), f(-12582912)) is None
     assert summed(f(3e38), f(3e38)) is None
+
+
+@pytest.mark.parametrize("length", [8, 5000])
+def test_arrays_of_any_length_are_held_to_the_same_bounds(length):
+    ones = np.ones(length, np.float32)
+    for number in (np.nan, np.inf, -np.inf, 1e31, -1e31):
+        other = ones.copy()
+        other[3] = number
+        assert summed(other, ones) is None and scaled(ones, other) is None
+        assert scaled_weights(constant(ones), other) is None
+        assert (finite_array(constant(other)) is None) == (not np.isfinite(number))
+    other = ones.copy()
+    other[3], other[4] = 0, -2
+    assert summed(ones, -other).tolist() == (1 - other).tolist()
+    assert scaled(ones, other).tolist() == other.tolist()
+    assert scaled(ones, np.zeros(length, np.float32)).tolist() == [0] * length
+    other[5] = 1e-16
+    assert scaled(ones, other) is None
