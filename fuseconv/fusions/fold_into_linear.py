@@ -89,6 +89,8 @@ def rebuilt(
     if bias is None:
         operands.pop()
     attrs = found.op.attrs | {"fused_activation_function": activation}
+    if data is None:
+        return tfl.again(found.op, operands, attrs)
     built = tfl.op(found.op.type, tuple(operands), attrs)[0]
     built.shape = built.shape if built.shape is not None else found.op.result.shape
     return built
@@ -145,7 +147,7 @@ def check_activation(m: Match) -> None:
 def rewrite_activation(tfl: Builder, m: Match) -> Value:
     """An activation -> the fused activation of the op before it."""
     attrs = m.op.attrs | {"fused_activation_function": m.activation.type}
-    return tfl.op(m.op.type, tuple(m.op.operands), attrs)[0]
+    return tfl.again(m.op, m.op.operands, attrs)
 
 
 FUSIONS = [

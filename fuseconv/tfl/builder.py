@@ -94,8 +94,7 @@ class Builder:
             dtype = result_types[0][0]
             return [constant(known.astype(dtype.numpy), dtype, self.name)]
         if attrs:
-            defaults = definition.defaults
-            attrs = {key: value for key, value in attrs.items() if value != defaults[key]}
+            attrs = definition.without_defaults(attrs)
             if definition.options is not None:
                 for key, value in attrs.items():
                     check_option(definition.options, key, value)
@@ -106,6 +105,16 @@ class Builder:
             op.result.content = known
         self.out.append(op)
         return op.results
+
+    def again(self, op: Op, operands: Sequence[Operand], attrs: dict[str, Any]) -> Value:
+        """Build an op with one result once more, on operands of the same types and shapes, with attributes that mean
+        the same type and shape of the result: conv(x, w) -> conv(x, w', b). So these need not be inferred again."""
+        (result,) = op.results
+        if result.content is not None:  # of sizes, the elements may be others now
+            return self.op(op.type, tuple(operands), attrs)[0]
+        definition = TABLE[op.type]
+        values = self._values(tuple(operands), definition.indices)
+        return self.typed_op(op.type, values, [(result.dtype, result.shape)], definition.without_defaults(attrs))[0]
 
     def custom(
         self,

@@ -76,6 +76,11 @@ class OpDef:
                 _require_sizes(shape or ())
         return types
 
+    def without_defaults(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Return the attributes that do not hold their defaults."""
+        defaults = self.defaults
+        return {key: value for key, value in attrs.items() if value != defaults[key]}
+
     def _require_ranks(self, operands: Sequence[Value | None]) -> None:
         for index, (value, limits) in enumerate(zip(operands, self.ranks)):
             if value is None or value.shape is None or limits is None:

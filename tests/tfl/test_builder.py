@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import Value
 from fuseconv.ir.types import FLOAT32, INT32
 from fuseconv.tfl.builder import Builder
@@ -32,6 +33,25 @@ def test_each_builder_has_its_own_ops() -> None:
     made = [first.neg(x), second.neg(x), first.neg(x)]  # the methods of operators are made when they are first used
     assert [value.op for value in made] == [first.out[0], second.out[0], first.out[1]]
     assert [op.name for op in second.out] == ["b"]
+
+
+def test_an_op_is_built_again_with_results_of_the_same_types() -> None:
+    x, tfl = Value(FLOAT32, (2, 8, 8, 3)), Builder([], "made", ("a",))
+    weights = np.ones((4, 3, 3, 3), np.float32)
+    y = tfl.conv_2d(x, weights, None, padding="VALID", stride_w=1, stride_h=1)
+    attrs = y.op.attrs | {"padding": "SAME", "fused_activation_function": "RELU"}
+    again = tfl.again(y.op, [x, weights * 2, np.zeros(4, np.float32)], attrs)
+    assert (again.dtype, again.shape, again.op.kind) == (FLOAT32, (2, 6, 6, 4), "tfl.CONV_2D")
+    assert again.op is tfl.out[-1] and (again.op.name, again.op.sources) == ("made", ("a",))
+    assert again.op.attrs == {"stride_w": 1, "stride_h": 1, "fused_activation_function": "RELU"}
+    assert [None if value is None else value.shape for value in again.op.operands] == [x.shape, weights.shape, (4,)]
+
+
+def test_an_op_on_sizes_is_built_again_with_its_elements() -> None:
+    x, tfl = Value(FLOAT32, (2, symbol("n"))), Builder([])
+    sizes = tfl.add(tfl.shape_(x), np.array([0, 1], np.int32))
+    again = tfl.again(sizes.op, [sizes.op.operands[0], np.array([0, 2], np.int32)], {})
+    assert [str(size) for size in again.content] == ["2", "n + 2"]
 
 
 def test_what_is_constant_is_computed_at_once() -> None:
