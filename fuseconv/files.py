@@ -34,7 +34,7 @@ _MOST_LISTED, _MOST_LEVELS, _MOST_NAMED = 1000, 4, 3
 RESTORE = "restore the checkpoint in TensorFlow, and save the model"
 _ADDRESS = re.compile(r"[a-z][a-z0-9]+:/")  # a drive of Windows has one letter
 # A pipe that nobody writes to is opened at once, and a terminal does not become this process's own.
-_FLAGS = ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 _KINDS = {
     stat.S_ISDIR: "a directory", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device",
     stat.S_ISBLK: "a device",
@@ -46,8 +46,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     ordinary file."""
     # Some devices act when they are opened, so what is known to be one is not; and what is open is what is judged.
     _refuse_special(path, os.stat(path).st_mode)
-    flags = sum(getattr(os, name, 0) for name in _FLAGS)
-    handle = os.open(path, flags)
+    handle = os.open(path, _FLAGS)
     try:
         _refuse_special(path, os.fstat(handle).st_mode)
     except InputError:

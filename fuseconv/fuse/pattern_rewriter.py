@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import closing, nullcontext
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, filterfalse
 
 from fuseconv.errors import module_error
 from fuseconv.facts import TFL_ONLY
@@ -86,7 +86,7 @@ def report_unknown_ops(
     The op of a model that is not converted now is no mistake: what resembles no op of TensorFlow's is only recorded,
     if the report is to explain."""
     for fusion in fusions:
-        for kind in sorted([kind for kind in fusion.tf_types if kind not in rules]):
+        for kind in sorted(filterfalse(rules.__contains__, fusion.tf_types)):
             theirs = {name.lower(): name for name in names()}
             if kind in {*names(), *(op.type for graph in module.graphs() for op in graph.ops)}:
                 continue

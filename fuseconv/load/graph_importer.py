@@ -137,8 +137,9 @@ class Importer:
         proto = self.library[name]
         signature = proto.signature
         self.callee(name)
-        named = attrs.sorted_items(proto.attr)
-        graph = Graph(name, {key: attrs.attr(value) for key, value in named if key not in KEYS})
+        # As of nodes, what else begins with an underscore tells where and how TensorFlow runs it.
+        named = [item for item in attrs.sorted_items(proto.attr) if item[0] not in KEYS and item[0][:1] != "_"]
+        graph = Graph(name, {key: attrs.attr(value) for key, value in named})
         implemented = annotation(proto.attr)
         if implemented is not None:
             graph.attrs[_ANNOTATION] = implemented

@@ -99,13 +99,14 @@ class Effects:
             if ref in scope.arguments and scope.caller is not None:
                 scope, ref = scope.caller, scope.arguments[ref]
                 continue
-            name, *rest = ref.split(":")
+            name, _, place = ref.partition(":")
             if name not in scope.nodes.by_name:
                 return None
             output, index = "", 0
-            if rest:
-                output = rest[0] if scope.function is not None else ""
-                index = int(rest[-1]) if rest[-1].isdigit() else 0
+            if place:
+                if scope.function is not None:
+                    output, _, place = place.partition(":")
+                index = int(place) if place.isdigit() else 0
             op, data, _ = scope.nodes.read(name)
             if op in _IDENTITIES:
                 ref = _operand(name, data, index)

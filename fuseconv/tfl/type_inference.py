@@ -35,7 +35,8 @@ def content(value: Value | None) -> list[Dim] | None:
     if value is None:
         return None
     if value.data is not None:
-        return [int(item) for item in value.data.reshape(-1)]
+        items = value.data.reshape(-1).tolist()
+        return items if value.dtype.is_integer else [*map(int, items)]
     if value.content is not None:
         return list(value.content.reshape(-1))
     return None
