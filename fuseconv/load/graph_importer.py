@@ -24,12 +24,6 @@ from fuseconv.tf import traits
 CALLS = traits.node_ops(traits.CALLS)
 _MERGES = frozenset({"Merge", "RefMerge"})
 _NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
-# Where and how TensorFlow runs a node, as its device; never what it computes.
-_PLACEMENT = {
-    "PartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
-    "StatefulPartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
-    "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
-}
 # Attributes of bytes, such as serialized messages. Any other string is text, and read as such.
 _BINARY = frozenset({
     "backend_config", "config", "config_proto", "delimiter", "descriptor_source", "dim_args_spec",
@@ -342,10 +336,7 @@ class _Builder:
         if op_def is None:
             return {key: attrs.attr(value) for key, value in attrs.sorted_items(node.attr) if not key.startswith("_")}
         found: dict[str, Any] = {}
-        left_out = op_def.structural
-        if op_def.name in _PLACEMENT:
-            left_out |= _PLACEMENT[op_def.name]
-        defaults = op_def.defaults
+        left_out, defaults = op_def.left_out, op_def.defaults
         held = node.attr
         # Most attributes are left out; what they hold is not looked at.
         for key in sorted(set(held).difference(left_out)):

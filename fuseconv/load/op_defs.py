@@ -33,6 +33,12 @@ Outputs = list[tuple[str, list[DType]]]
 _MOST_KNOWN = 64
 _MOST_TYPES = 32
 _TABLE = Path(__file__).with_name("op_defs.txt")
+# Where and how TensorFlow runs a node, as its device; never what it computes.
+_PLACEMENT = {
+    "PartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
+    "StatefulPartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
+    "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
+}
 
 
 class Arg(NamedTuple):
@@ -76,6 +82,11 @@ class OpDef:
                 return frozenset()
         every = (*self.inputs, *self.outputs)
         return frozenset(name for a in every for name in (a.type_attr, a.number_attr, a.list_attr) if name)
+
+    @functools.cached_property
+    def left_out(self) -> frozenset[str]:
+        """Return the attributes on which no result depends, but for what operands and results tell."""
+        return self.structural | _PLACEMENT.get(self.name, frozenset())
 
     @functools.cached_property
     def typing(self) -> tuple[tuple[str, str], ...]:

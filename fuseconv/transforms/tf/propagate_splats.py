@@ -162,7 +162,9 @@ def _times(number: np.ndarray, count: int) -> np.ndarray | None:
 def _holds(value: Value | None, number: int) -> bool:
     """Return whether a constant holds nothing but this number."""
     data = None if value is None else value.data
-    return data is not None and data.dtype.kind in "fiub" and bool((data == number).all())
+    if data is None or data.dtype.kind not in "fiub" or (data.size and data.item(0) != number):
+        return False  # as of most constants
+    return bool((data == number).all())
 
 
 def _broadcast(values: list[Value | None]) -> Shape | None:
