@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -83,7 +84,7 @@ class QuantizeOptions:
     @classmethod
     def of(cls: type[_Self], given: Mapping[str, Any]) -> _Self:
         """Return the options among what a function was given."""
-        return cls(**{field.name: given[field.name] for field in fields(cls)})
+        return cls(**{name: given[name] for name in _names(cls)})  # type: ignore[arg-type]
 
     def check(self) -> None:
         """Refuse values that are no choice, and numbers that are too small."""
@@ -195,6 +196,11 @@ class Options(QuantizeOptions):
     def aimed_at(self, target: Target) -> Options:
         """Return the options with what a target implies: sizes that are known, and so one row a batch."""
         return self if target.on_cpu or self.batch_size is not None else replace(self, batch_size=1)
+
+
+@functools.cache
+def _names(kind: type[QuantizeOptions]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 _CHOICES: dict[str, tuple] = {

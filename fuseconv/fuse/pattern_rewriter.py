@@ -85,6 +85,9 @@ def report_unknown_ops(
 
     The op of a model that is not converted now is no mistake: what resembles no op of TensorFlow's is only recorded,
     if the report is to explain."""
+    fusions = tuple(fusions)
+    if all(map(rules.__contains__, _tf_types(fusions))):
+        return
     for fusion in fusions:
         for kind in sorted(filterfalse(rules.__contains__, fusion.tf_types)):
             theirs = {name.lower(): name for name in names()}
@@ -98,6 +101,12 @@ def report_unknown_ops(
                 report.warnings.append(f"the fusion {fusion.name} matches nothing: {why}; did you mean {alike[0]}?")
             elif explain:
                 report.refused(fusion.name, (), why)
+
+
+@lru_cache(maxsize=4)
+def _tf_types(fusions: tuple[Fusion, ...]) -> frozenset[str]:
+    """Return the types of TensorFlow's ops in the patterns of fusions, cached as their candidates are."""
+    return frozenset().union(*[fusion.tf_types for fusion in fusions])
 
 
 class _Candidates:

@@ -150,7 +150,7 @@ class Registry:
             if not fnmatch.filter(self._fusions, glob):
                 alike = suggestion(glob, self._fusions)
                 raise InputError(f"no fusion is called {glob}{alike}; `fuseconv fusions` lists them")
-        report.summaries |= {fusion.name: fusion.summary for fusion in self.fusions}
+        report.summaries |= _summaries(tuple(self._fusions.values()))
         if not only and not without:
             return self.fusions
         chosen: list[Fusion] = []
@@ -187,6 +187,12 @@ def _uses_keras(module: ModuleType) -> bool:
     """Return whether a module may register classes with Keras: it has something of Keras's."""
     origins = (getattr(item, "__module__", None) or getattr(item, "__name__", "") for item in vars(module).values())
     return any(str(origin).partition(".")[0] in _KERAS for origin in origins)
+
+
+@functools.lru_cache(maxsize=4)
+def _summaries(fusions: tuple[Fusion, ...]) -> dict[str, str]:
+    """Return what each fusion does, by its name, cached: most conversions have the same ones."""
+    return {fusion.name: fusion.summary for fusion in fusions}
 
 
 @functools.cache
