@@ -99,7 +99,12 @@ def _keras_module(
 
     why = f"{path.name} cannot be read as data ({unread}); to load it by Keras" if unread else f"to load {path.name}"
     with needing_packages(why):
-        return model_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
+        try:
+            return model_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
+        except model_file.Unexplained as error:
+            if not unread:
+                raise
+            raise InputError(f"{error}; read as data, it ends at {unread}.") from error
 
 
 def _refuse_options(kind: str, **options: Sequence[str]) -> None:

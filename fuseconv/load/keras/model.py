@@ -13,8 +13,8 @@ import numpy as np
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras.call import Call, Object, Step, compute_type, unknown
-from fuseconv.load.keras.registry import AS_THEY_ARE, LAYERS, OWN, builtin
+from fuseconv.load.keras.call import ILL_FORMED, Call, Object, Step, compute_type, unknown
+from fuseconv.load.keras.registry import AS_THEY_ARE, LAYERS, OWN, UnknownLayer, builtin
 
 MODELS = frozenset({"Functional", "Model", "Sequential"})
 _LAYERS = re.compile(r"(?:keras|tf_keras)(?:(?:\.src)?\.(?:layers|models|engine)(?:\.[a-z0-9_]+)*)?")
@@ -319,11 +319,18 @@ def _nodes(data: Mapping[str, Any]) -> Iterator[tuple[list[Any], dict[str, Any]]
     nodes = data.get("inbound_nodes")
     if not isinstance(nodes, list):
         raise InputError("The file is damaged: a layer of a functional model says nothing of its calls.")
-    for node in nodes:
-        if isinstance(node, dict) and "args" in node and "kwargs" in node:
-            yield list(_decoded(node["args"])), dict(_decoded(node["kwargs"]))
-        elif node:
-            yield _older(node)
+    for node in filter(None, nodes):
+        try:
+            if isinstance(node, dict) and "args" in node and "kwargs" in node:
+                call = list(_decoded(node["args"])), dict(_decoded(node["kwargs"]))
+            else:
+                call = _older(node)
+        except UnknownLayer:
+            raise
+        except ILL_FORMED as error:
+            label = f"{data.get('class_name')} '{config_of(data)['name']}'"
+            raise unknown(label, "what it is called on is in no form that Keras writes") from error
+        yield call
 
 
 def _decoded(item: Any) -> Any:
@@ -334,7 +341,10 @@ def _decoded(item: Any) -> Any:
         return item
     kind = item.get("class_name")
     if kind == "__keras_tensor__":
-        return Ref(*item["config"]["keras_history"])
+        history = item["config"]["keras_history"]
+        if not _is_ref(history):
+            raise TypeError
+        return Ref(*history)
     if kind in _MARKERS:
         return _MARKERS[kind](_decoded(item.get("items", item.get("config"))))
     if kind is not None:

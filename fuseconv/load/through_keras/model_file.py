@@ -25,10 +25,19 @@ from fuseconv.load.traced_functions import SIGNATURE, Traced
 # tf-keras says 'function' of a function whose own name stands in a configuration.
 _UNKNOWN = re.compile(r"(?:Unknown [\w ]+|Could not locate (?:class|function)):? '(?!function')([^']+)'")
 _OBJECT = re.compile(r"<(?:function )?(?:[\w<>]+\.)*(\w+|<lambda>) (?:object )?at 0x[0-9a-f]+>")
-# What Python says where Keras meets a list for a name, or a number for a list.
-_OF_ANOTHER_TYPE = ("unhashable type", "not iterable", "indices must be", "not subscriptable", "has no attribute")
+# What Python says where Keras takes a value of a config for one of another type.
+_OF_ANOTHER_TYPE = (
+    "unhashable type", "not iterable", "indices must be", "not subscriptable", "has no attribute", "has no len()",
+    "not supported between instances", "unsupported operand type", "could not convert string", "cannot unpack",
+    "values to unpack", "can only concatenate", "must be real number", "must be a mapping", "cannot be interpreted as",
+)  # fmt: skip
+_ANOTHER_TYPE = "a value of its architecture is of another type than Keras takes"
 _LONGEST_REASON = 300
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
+
+
+class Unexplained(InputError):
+    """The sentence of a Keras that refuses a file, which tells of a type, but not whose value it is."""
 
 
 def load(
@@ -141,7 +150,7 @@ def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputE
     if unknown:
         operation = "Keras 3" in refusals and path.suffix != ".keras" and unknown[1] in allow_list.OPERATIONS
         sentence = (_unreadable_operation if operation else config_check.unknown_object)(path, unknown[1])
-    error = InputError(sentence)
+    error = Unexplained(sentence) if _ANOTHER_TYPE in sentence else InputError(sentence)
     error.__cause__ = own
     return error
 
@@ -161,6 +170,6 @@ def _reason(error: Exception) -> str:
     if type(error) is KeyError:
         text = f"its architecture lacks {text}"
     elif any(words in text for words in _OF_ANOTHER_TYPE):
-        text = f"a value of its architecture is of another type than Keras takes ({text})"
+        text = f"{_ANOTHER_TYPE} ({text})"
     line = _OBJECT.sub(r"\1", next(iter(text.splitlines()), "").rstrip("."))
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."

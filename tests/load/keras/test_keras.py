@@ -14,6 +14,7 @@ import pytest
 from fuseconv import convert
 from fuseconv.errors import InputError
 from fuseconv.load import load
+from fuseconv.load.through_keras import model_file
 
 _NO_KERAS = """
 import sys
@@ -64,3 +65,20 @@ def test_keras_loads_what_is_not_known_and_the_report_says_so(tmp_path: Path) ->
     made = convert(save(tmp_path, autocast=False), None)
     assert any("was loaded by Keras" in note and "Dense 'it': autocast=False is not read" in note
                for note in made.report.warnings)  # fmt: skip
+
+
+def test_what_no_keras_explains_is_told_with_the_layer_that_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise model_file._refused(tmp_path / "model.h5", {"Keras 3": TypeError(said)}, "")
+
+    monkeypatch.setattr(model_file, "load", refuse)
+    path = save(tmp_path, units=[3])
+    said = "'<' not supported between instances of 'list' and 'int'"
+    told = r"of another type than Keras takes \('<' .*'int'\); read as data, it ends at the layer Dense 'it': units=\["
+    with pytest.raises(InputError, match=told):
+        load(path)
+    said = "units is no number"
+    with pytest.raises(InputError, match=r"Keras 3: units is no number$"):
+        load(path)

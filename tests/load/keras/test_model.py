@@ -19,6 +19,7 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Model, Object
 from fuseconv.load.keras.model import class_of, snake_case
+from fuseconv.load.keras.registry import UnknownLayer
 from tests.keras_parity import FORMATS, Runner, assert_close, check_cases, check_data, randomize
 from tests.pairwise import mostly_slow
 
@@ -137,6 +138,21 @@ def test_calls_are_made_in_any_order_of_the_layers() -> None:
     model = Model(False, ())
     Object(model, "Functional", config).call([Value(types.FLOAT32, (2, 2), "x")], {})
     assert len(model.tf.out) == 300
+
+
+@pytest.mark.parametrize("node", [
+    {"args": [{"class_name": "__keras_tensor__", "config": {"keras_history": ["x", None, 0]}}], "kwargs": {}},
+    {"args": [{"class_name": "__keras_tensor__", "config": {"keras_history": [{}, 0, 0]}}], "kwargs": {}},
+    {"args": [{"class_name": "__keras_tensor__", "config": []}], "kwargs": {}},
+    {"args": [{"class_name": ["__keras_tensor__"]}], "kwargs": {}}, {"args": 3, "kwargs": {}},
+    {"args": [], "kwargs": None}, {"args": [], "kwargs": [1]},
+])  # fmt: skip
+def test_a_damaged_call_is_told_with_its_layer(node: Any) -> None:
+    layer = {"class_name": "ReLU", "name": "it", "config": {"name": "it"}, "inbound_nodes": [node]}
+    first = {"class_name": "InputLayer", "name": "x", "config": {"batch_input_shape": [2, 2]}, "inbound_nodes": []}
+    config = {"name": "net", "layers": [first, layer], "input_layers": [["x", 0, 0]], "output_layers": [["it", 0, 0]]}
+    with pytest.raises(UnknownLayer, match=r"^the layer ReLU 'it': what it is called on is in no form that Keras"):
+        Object(Model(True, ()), "Functional", config).call([Value(types.FLOAT32, (2, 2), "x")], {})
 
 
 def test_models_of_early_keras_2_are_read(tmp_path: Path) -> None:
