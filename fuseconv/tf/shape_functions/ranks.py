@@ -68,7 +68,7 @@ def _fields(op: Op) -> tuple[Any, ...]:
 
 def _decides(attrs: Mapping[str, Any]) -> bool:
     """Return whether attributes change what ranks an op takes. That images have their channels first does not."""
-    return any(attrs[name] != "NCHW" for name in _DECIDING.intersection(attrs))
+    return not _DECIDING.isdisjoint(attrs) and any(attrs[name] != "NCHW" for name in _DECIDING.intersection(attrs))
 
 
 def _fits(shape: Shape, field: tuple[frozenset[int], int | None]) -> bool:

@@ -122,9 +122,9 @@ def _lighter(flow: _Flow, lowest: int) -> Iterator[list[int]]:
 
 class _Flow:
     """Who makes and who reads what. sizes: bytes of tensors, as the arena counts them; operands: the tensors that each
-    node reads; makers: the node that makes a tensor; readers: those that read it; before: the nodes that each waits
-    for; kept: tensors that are outputs; frees: of each node, the tensors with bytes that it may be the last to read;
-    made, dead: the bytes of its results, and of those that nobody reads."""
+    node reads; makers: the node that makes a tensor; readers: those that read it, and counts: how many; before: the
+    nodes that each waits for; kept: tensors that are outputs; frees: of each node, the tensors with bytes that it may
+    be the last to read; made, dead: the bytes of its results, and of those that nobody reads."""
 
     def __init__(self, subgraph: Subgraph, pinned: Sequence[int], inside: Sequence[int]) -> None:
         self.subgraph, self.pinned = subgraph, frozenset(pinned)
@@ -146,6 +146,7 @@ class _Flow:
             self.before.append(before)
         for first, then in itertools.pairwise(pinned):
             self.before[then].add(first)
+        self.counts = {tensor: len(readers) for tensor, readers in self.readers.items()}
         self.kept = frozenset(subgraph.outputs)
         sizes = self.sizes
         self.frees = [[x for x in operands if sizes[x] and x not in self.kept] for operands in self.operands]
@@ -156,7 +157,7 @@ class _Flow:
     def loads(self, order: Sequence[int]) -> list[int]:
         """Return the bytes that are needed at each node of an order."""
         sizes, frees, made, dead, inside = self.sizes, self.frees, self.made, self.dead, self.inside
-        left = {tensor: len(readers) for tensor, readers in self.readers.items()}
+        left = self.counts.copy()
         now = sum(sizes[tensor] for tensor in set(self.subgraph.inputs) if self.is_read(tensor))
         loads = []
         for number in order:
