@@ -342,7 +342,8 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
             if context.target is not None:
                 _report_target(context.target, report, data, path)
             if path is not None and array is not None:
-                report.bytes_of_c = become_c_array(path, array.name, head(report))
+                with _writing_into(array.parent):
+                    report.bytes_of_c = become_c_array(path, array.name, head(report))
     context.module.take_apart()
     report.output = "" if out is None else os.fspath(out)
     return Conversion(report, None if out is None else Path(out), data, context.calibration.first)
@@ -418,24 +419,29 @@ def _small_file(module: Module, registry: Registry) -> bytes:
     return to_bytes(module)
 
 
+@contextmanager
+def _writing_into(folder: Path) -> Iterator[None]:
+    """Say where it is that a file cannot be written, whose name may be one for the time being only."""
+    try:
+        yield
+    except OSError as error:
+        why = f"cannot write into {folder}: {error.strerror or error}"
+        raise InputError(f"{why}; choose another --output") from error
+
+
 def _write(module: Module, report: Report, file: Path | None, progress: Callable[[str], None] | None) -> bytes | None:
     """Write the file, or return its bytes if there is to be none; the report tells of what it holds."""
     buffer = io.BytesIO()
-    try:
-        with nullcontext(buffer) if file is None else atomic_write(file) as stream:
-            told = (lambda part: progress(f"write {part:.0%}")) if progress else None
-            names = not report.strips_names
-            contents = write(module, stream, names=names, plans_arena=report.plans_arena, progress=told)
-            report.bytes_of_names = contents.saved
-            if module.files:
-                from fuseconv.write.model_metadata import append_files
+    target = nullcontext(buffer) if file is None else atomic_write(file)
+    with nullcontext() if file is None else _writing_into(file.parent), target as stream:
+        told = (lambda part: progress(f"write {part:.0%}")) if progress else None
+        names = not report.strips_names
+        contents = write(module, stream, names=names, plans_arena=report.plans_arena, progress=told)
+        report.bytes_of_names = contents.saved
+        if module.files:
+            from fuseconv.write.model_metadata import append_files
 
-                append_files(stream, module.files)
-            report.output_bytes = stream.tell()
-    except OSError as error:
-        assert file is not None
-        # The file may have its name for the time being only.
-        why = f"cannot write into {file.parent}: {error.strerror or error}"
-        raise InputError(f"{why}; choose another --output") from error
+            append_files(stream, module.files)
+        report.output_bytes = stream.tell()
     report.finish(module, contents.graphs, lambda value: (contents.buffers[value], size(value)))
     return buffer.getvalue() if file is None else None

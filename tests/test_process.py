@@ -183,6 +183,17 @@ class TestFiles:
         assert done.stderr == f"fuseconv: error: {sentence}\n"
         assert not list(tmp_path.iterdir())
 
+    def test_a_c_array_that_does_not_fit(self, tmp_path: Path) -> None:
+        """The file that it is made from does fit."""
+        whole = [tmp_path / "out.tflite", tmp_path / "out.cc"]
+        sizes = [run("convert", MODEL, "-o", path).returncode or path.stat().st_size for path in whole]
+        for path in whole:
+            path.unlink()
+        done = run("convert", MODEL, "-o", whole[1], limit=sum(sizes) // 2)
+        sentence = f"cannot write into {tmp_path}: File too large; choose another --output"
+        assert (done.returncode, done.stderr) == (2, f"fuseconv: error: {sentence}\n")
+        assert not list(tmp_path.iterdir())
+
     def test_a_report_that_does_not_fit(self, tmp_path: Path) -> None:
         """The report is larger than the file, which is not left alone."""
         report = tmp_path / "report.json"
