@@ -1,5 +1,6 @@
 """Parity of resizing, and of moves between space and depth."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -50,8 +51,15 @@ def test_bilinear_resize_is_in_float32_whatever_comes(dtype):
     check(lambda x: tf.raw_ops.ResizeBilinear(images=x, size=(7, 4)), spec(None, 5, 6, 3, dtype=dtype))
 
 
-def test_nearest_resize_of_float64_is_refused():
-    check_refused(lambda x: tf.raw_ops.ResizeNearestNeighbor(images=x, size=(7, 4)), spec(2, 5, 6, 3, dtype=tf.float64))
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float64, tf.int16, tf.uint16])
+def test_nearest_resize_in_both_interpreters(dtype):
+    converted = check(
+        lambda x: tf.raw_ops.ResizeNearestNeighbor(images=x, size=(7, 4)), spec(None, None, 6, None, dtype=dtype)
+    )
+    interpreter = tf.lite.Interpreter(model_content=converted.data)
+    image = np.arange(2 * 5 * 6 * 3).reshape(2, 5, 6, 3).astype(dtype.as_numpy_dtype)
+    resized = interpreter.get_signature_runner()(x0=image)["y0"]
+    np.testing.assert_array_equal(resized, converted.function(tf.constant(image))[0])
 
 
 DTYPES = [tf.float32, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool, tf.float16, tf.bfloat16]
