@@ -69,6 +69,7 @@ from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.delegate_copies import delegate_copies
 from fuseconv.transforms.tfl.fill_broadcasts import fill_broadcasts
 from fuseconv.transforms.tfl.fill_from_tensors import fill_from_tensors
+from fuseconv.transforms.tfl.guard_empty import guard_empty
 from fuseconv.transforms.tfl.known_sizes import known_sizes
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
 from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
@@ -225,7 +226,7 @@ CONVERT: Pipeline = (
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (
         insert_call_once, guard_branches, reject_vector_signs, lower, *OPTIMIZE_TFL, check_ranks, *STEER,
-        lower_strided_slices.when(_stays_float_in_litert), schedule_ops,
+        guard_empty.when(_stays_float_in_litert), lower_strided_slices.when(_stays_float_in_litert), schedule_ops,
         # What these add would hide what quantization looks for, which runs them itself.
         bypass_xnnpack.when(_stays_float), bypass_xnnpack_copies.when(_stays_float_in_litert),
         return_constants.when(_stays_float_in_litert),

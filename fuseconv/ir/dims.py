@@ -145,6 +145,23 @@ def fresh(hint: str = "u") -> Sym:
     return Sym((((f"?{hint}{next(_fresh)}",), 1),))
 
 
+def may_vanish(dim: Dim) -> bool:
+    """Return whether a size that depends on data may be 0."""
+    return _vanishes_without(dim, "?")
+
+
+def counts_choices(dim: Dim) -> bool:
+    """Return whether a size counts what data choose, of which there may be none: true elements, boxes that are kept."""
+    return _vanishes_without(dim, ("?where", "?boxes"))
+
+
+def _vanishes_without(dim: Dim, hints: str | tuple[str, ...]) -> bool:
+    if not isinstance(dim, Sym):
+        return False
+    names = {name: 0 for name in dim.symbols() if name.startswith(hints)}
+    return bool(names) and dim.substitute(names) == 0
+
+
 def either(a: Dim, b: Dim) -> Sym:
     """Return what two unknown sizes broadcast to: the larger one. Of plain symbols it is one that names both, so that
     it is the same whatever broadcasts to what first; else one that equals no other."""

@@ -174,3 +174,10 @@ def test_what_is_no_product_has_no_quotient(a: dims.Dim, b: dims.Dim) -> None:
 ])  # fmt: skip
 def test_sizes_that_a_shape_admits(shape: dims.Shape | None, sizes: tuple[int, ...], expected: bool) -> None:
     assert dims.admits(shape, sizes) is expected
+
+
+def test_sizes_that_data_decide_may_vanish() -> None:
+    batch, rows, boxes = dims.symbol("n"), dims.fresh("u"), dims.fresh("boxes")
+    sizes = [3, batch, rows, boxes, boxes * 4, boxes + 1, rows * batch, batch + boxes]
+    assert [dims.may_vanish(size) for size in sizes] == [False, False, True, True, True, False, True, False]
+    assert [dims.counts_choices(size) for size in sizes] == [False, False, False, True, True, False, False, False]

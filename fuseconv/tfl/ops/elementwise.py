@@ -161,7 +161,7 @@ def select_v2(condition: Value, x: Value, y: Value) -> ResultType:
 @op("WhereOptions")
 def where(condition: Value) -> ResultType:
     """Return the indices of the elements that are not zero: [how many, rank]."""
-    return types.INT64, None if condition.shape is None else (fresh(), len(condition.shape))
+    return types.INT64, None if condition.shape is None else (fresh("where"), len(condition.shape))
 
 
 @op("BucketizeOptions")

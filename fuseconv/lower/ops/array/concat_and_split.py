@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import product
+from fuseconv.ir.dims import may_vanish, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.reduction import axes_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers
@@ -242,7 +242,10 @@ def _roll_static(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
 
 def _roll_dynamic(tfl: Lowering, x: Value, axis: int, by: Value) -> Value:
     count = shape_of(x)[axis]
-    source = tfl.floor_mod(tfl.sub(iota(tfl, count, x), by), dim_scalar(tfl, count, x))
+    size = dim_scalar(tfl, count, x)
+    if may_vanish(count):  # the kernel looks at its divisor where there is nothing to divide, too
+        size = tfl.maximum(size, 1)
+    source = tfl.floor_mod(tfl.sub(iota(tfl, count, x), by), size)
     return build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, source, axis=axis), x)
 
 

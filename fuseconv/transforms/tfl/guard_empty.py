@@ -1,0 +1,151 @@
+"""Keep ops from tensors that have no elements when data choose none: no box is kept, no element is true.
+
+UNPACK refuses such a tensor, and REDUCE_MAX makes the least number of it, not minus infinity. XNNPACK fails to size
+products of matrices and SOFTMAX of it, and gives convolutions and pools of no images shapes that are none; that of
+TensorFlow 2.21 leaves in a sum or mean of nothing what stood in its memory.
+
+Sizes that count chosen elements cost a row behind them, which is cut off the result. Other sizes that depend on data,
+as those of sequences that a loop lets grow from one element on, are not worth two copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.dims import counts_choices, may_vanish
+from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.pass_manager import module_pass
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.kernel_limits import RANK, TYPES
+
+# That PAD and STRIDED_SLICE take.
+_MOST_DIMENSIONS = min(RANK["PAD"], RANK["STRIDED_SLICE"])
+_Rewrite = Callable[[Op, Builder], "list[Value] | None"]
+
+
+def _unpack(op: Op, tfl: Builder) -> list[Value] | None:
+    """Build SPLIT, and SQUEEZE of each part."""
+    (x,), axis = op.operands, op.attrs.get("axis", 0)
+    if x is None or x.shape is None or x.dtype not in TYPES["SPLIT"]:
+        return None
+    parts = tfl.op("SPLIT", (np.array(axis, np.int32), x), {"num_splits": len(op.results)})
+    return [tfl.squeeze(part, squeeze_dims=[axis % len(x.shape)]) for part in parts]
+
+
+def _reduction(op: Op, tfl: Builder) -> None:
+    """Compute the axes, if one of them may have no elements, so that XNNPACK does not take the op."""
+    x, axes = op.operands
+    if x is None or axes is None or axes.data is None or x.dtype is not types.FLOAT32:
+        return
+    if any(may_vanish(x.shape[axis]) for axis in axes.data.reshape(-1)):  # type: ignore[index]
+        count = tfl.ints([axes.data.size])
+        (computed,) = tfl.typed_op("RESHAPE", [axes, count], [(types.INT32, (axes.data.size,))], {})
+        op.set_operands([x, computed])
+
+
+def _images(op: Op, tfl: Builder) -> list[Value] | None:
+    """Append one image of zeros, and take its result away."""
+    x, *others = op.operands
+    if x is None or not counts_choices(x.shape[0]):  # type: ignore[index]
+        return None
+    y = tfl.op(op.kind[4:], (_longer(tfl, x, {0}), *others), op.attrs)[0]
+    return [_shorter(tfl, y, {0})]
+
+
+def _transposed_convolution(op: Op, tfl: Builder) -> list[Value] | None:
+    """Append one image of zeros, in the shape of the result too, and take its result away."""
+    shape, w, x, *bias = op.operands
+    if x is None or shape is None or x.shape is None or not counts_choices(x.shape[0]):
+        return None
+    longer = tfl.add(shape, np.array([1, 0, 0, 0], np.int32))
+    y = tfl.op("TRANSPOSE_CONV", (longer, w, _longer(tfl, x, {0}), *bias), op.attrs)[0]
+    return [_shorter(tfl, y, {0})]
+
+
+def _matmul(op: Op, tfl: Builder) -> list[Value] | None:
+    """Append zeros to rows and columns: they add nothing to the products, and the products of their own are cut off."""
+    a, b = op.operands
+    if a is None or b is None or a.shape is None or b.shape is None:
+        return None
+    grown = [{axis for axis in (-2, -1) if counts_choices(each.shape[axis])} for each in (a, b)]  # type: ignore[index]
+    if not any(grown):
+        return None
+    left, right = (bool(op.attrs.get(name)) for name in ("adj_x", "adj_y"))
+    rows, columns = (-1 if left else -2), (-2 if right else -1)
+    cut = {at for at, axis, each in ((-2, rows, grown[0]), (-1, columns, grown[1])) if axis in each}
+    y = tfl.op("BATCH_MATMUL", (_longer(tfl, a, grown[0]), _longer(tfl, b, grown[1])), op.attrs)[0]
+    return [_shorter(tfl, y, cut)]
+
+
+def _softmax(op: Op, tfl: Builder) -> list[Value] | None:
+    """Append minus infinity to rows, which adds nothing to their sums, and take its result away."""
+    (x,) = op.operands
+    if x is None or not counts_choices(x.shape[-1]):  # type: ignore[index]
+        return None
+    (y,) = tfl.op("SOFTMAX", (_longer(tfl, x, {-1}, -np.inf),), op.attrs)
+    return [_shorter(tfl, y, {-1})]
+
+
+def _extreme(op: Op, tfl: Builder) -> None:
+    """Append what is the largest, or least, only where there is nothing else."""
+    x, axes = op.operands
+    if x is None or axes is None or axes.data is None or x.dtype is not types.FLOAT32:
+        return
+    grown = {int(axis) for axis in axes.data.reshape(-1) if counts_choices(x.shape[axis])}  # type: ignore[index]
+    if grown:
+        op.set_operands([_longer(tfl, x, grown, -np.inf if op.kind == "tfl.REDUCE_MAX" else np.inf), axes])
+
+
+def _longer(tfl: Builder, x: Value, axes: set[int], more: float = 0.0) -> Value:
+    """Return x with one element more in some dimensions."""
+    assert x.shape is not None
+    counts = [int(axis in axes or axis - len(x.shape) in axes) for axis in range(len(x.shape))]
+    paddings = np.array([[0, count] for count in counts], np.int32)
+    if not any(counts):
+        return x
+    return tfl.padv2(x, paddings, np.array(more, np.float32)) if more else tfl.pad(x, paddings)  # type: ignore[no-any-return]
+
+
+def _shorter(tfl: Builder, x: Value, axes: set[int]) -> Value:
+    """Return x without the last element of some dimensions."""
+    assert x.shape is not None
+    kept = [axis not in axes and axis - len(x.shape) not in axes for axis in range(len(x.shape))]
+    if all(kept):
+        return x
+    mask = sum(1 << axis for axis, whole in enumerate(kept) if whole)
+    zeros, ones = [0] * len(kept), [1] * len(kept)
+    return tfl.strided_slice(x, zeros, [-1 * (not whole) for whole in kept], ones, begin_mask=mask, end_mask=mask)
+
+
+_REWRITES: dict[str, _Rewrite] = {
+    "tfl.UNPACK": _unpack, "tfl.SUM": _reduction, "tfl.MEAN": _reduction, "tfl.CONV_2D": _images,
+    "tfl.DEPTHWISE_CONV_2D": _images, "tfl.MAX_POOL_2D": _images, "tfl.AVERAGE_POOL_2D": _images,
+    "tfl.SPACE_TO_DEPTH": _images, "tfl.DEPTH_TO_SPACE": _images, "tfl.TRANSPOSE_CONV": _transposed_convolution,
+    "tfl.BATCH_MATMUL": _matmul, "tfl.SOFTMAX": _softmax, "tfl.REDUCE_MAX": _extreme, "tfl.REDUCE_MIN": _extreme,
+}  # fmt: skip
+_KINDS = frozenset(_REWRITES)
+
+
+@module_pass("guard-empty", requires=(TFL_ONLY,), kinds=_KINDS)
+def guard_empty(module: Module) -> None:
+    """Give ops elements where data may choose none: CONV_2D(x[n, ...], w) -> CONV_2D(PAD(x), w)[:-1], UNPACK(x) ->
+    SPLIT(x), SUM(x, axes) -> SUM(x, RESHAPE(axes)), which XNNPACK leaves alone."""
+    for graph in module.graphs():
+        rewrite_ops(graph, _KINDS, _guarded)
+
+
+def _guarded(op: Op, out: list[Op]) -> list[Value] | None:
+    x = op.operands[0]
+    if x is None or x.shape is None or len(x.shape) > _MOST_DIMENSIONS or x.quantization is not None:
+        return None
+    if not any(map(may_vanish, x.shape)):
+        return None
+    made = _REWRITES[op.kind](op, Builder(out, op.name, op.sources))
+    for value, old in zip(made or (), op.results):
+        value.shape = old.shape
+    return made
