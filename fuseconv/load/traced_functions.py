@@ -271,6 +271,8 @@ def _table_types(handle: Any) -> tuple[Any, Any] | None:
                 )
         except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError):
             continue
+        except tf.errors.FailedPreconditionError as error:
+            raise InputError(f"The model reads a table that nothing has filled yet: {error.message}") from None
         return pair
     return None
 

@@ -92,3 +92,13 @@ def test_unnamed_arguments_get_numbers() -> None:
     function = tf.function(lambda x, y: {"sum": x + y}).get_concrete_function(spec, spec)
     item = traced(function)
     assert (item.inputs, item.outputs) == (["input_0", "input_1"], ["sum"])
+
+
+def test_a_table_that_nothing_has_filled_is_refused() -> None:
+    def found(words: tf.Tensor) -> tf.Tensor:
+        keys = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
+        return tf.lookup.StaticHashTable(keys, -1).lookup(words)
+
+    function = tf.compat.v1.wrap_function(found, [tf.TensorSpec([None], tf.string)])
+    with pytest.raises(InputError, match="a table that nothing has filled yet"):
+        load({"a": traced(function)})
