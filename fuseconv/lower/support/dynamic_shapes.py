@@ -89,7 +89,8 @@ def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     for monomial, coefficient in dim.terms:
         if dim == _unknown(monomial):
             return _solve_for(tfl, dim, sources)
-        factors = [_atom(tfl, atom, sources) for atom in monomial]
+        found = None if _readable(dim, sources) else _within(monomial, sources)
+        factors = [_solved(tfl, *found, sources)] if found else [_atom(tfl, atom, sources) for atom in monomial]
         if coefficient != 1 or not factors:
             factors.append(tfl.ints([coefficient]))
         terms.append(functools.reduce(tfl.mul, factors))
@@ -99,14 +100,18 @@ def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
 def _composed_factor(dim: Sym, sources: Sequence[Value]) -> tuple[Dim, Dim] | None:
     """Return a composed dimension of a source, and what it is multiplied by to make `dim`, where that is made of
     symbols that are themselves no dimension of a source; else None."""
-    known = dict.fromkeys(each for value in sources for each in value.shape or () if isinstance(each, Sym))
-    if all(symbol(name) in known for name in dim.symbols()):
+    if _readable(dim, sources):
         return None
-    for each in known:
+    for each in dict.fromkeys(each for value in sources for each in value.shape or () if isinstance(each, Sym)):
         rest = None if plain_names(each) else exact_quotient(dim, each)
         if rest is not None:
             return each, rest
     return None
+
+
+def _readable(dim: Sym, sources: Sequence[Value]) -> bool:
+    """Return whether the unknowns of a size are dimensions of the sources themselves."""
+    return {dim for value in sources for dim in value.shape or ()}.issuperset(map(symbol, dim.symbols()))
 
 
 def dim_scalar(tfl: Builder, dim: Dim, *sources: Value) -> Value:
@@ -130,22 +135,33 @@ def _axis(tfl: Builder, value: Value, axis: int) -> Value:
 
 
 def _solve_for(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
-    """Build an unknown `u` from a source dimension of the form factor * u + rest, as an int32 vector [1]; the rest is
-    made of sizes that are dimensions of the sources themselves. Refuses the op if there is none."""
+    """Build an unknown `u` from a dimension of a source, as an int32 vector [1]. Refuses the op if there is none."""
     (monomial, _), *_ = unknown.terms
-    readable = {dim for value in sources for dim in value.shape or ()}
+    found = _within(monomial, sources)
+    if found is None:
+        raise Unsupported(f"the size {unknown} cannot be told from the shapes of the operands")
+    return _solved(tfl, *found, sources)
+
+
+def _within(monomial: tuple, sources: Sequence[Value]) -> tuple[Value, int, int, Dim] | None:
+    """Return a source, an axis, and the factor and rest of that dimension, if it has the form factor * monomial + rest;
+    the rest is made of sizes that are dimensions of the sources themselves. None if there is none."""
     for value in sources:
         for axis, dim in enumerate(value.shape or ()):
             factor = dict(dim.terms).get(monomial, 0) if isinstance(dim, Sym) else 0
             if not factor:
                 continue
-            rest = dim - unknown * factor
-            if isinstance(rest, Sym) and not readable.issuperset(map(symbol, rest.symbols())):
-                continue
-            found = _axis(tfl, value, axis)
-            found = found if rest == 0 else tfl.sub(found, dim_vector(tfl, rest, *sources))
-            return tfl.floor_div(found, tfl.ints([factor])) if factor != 1 else found
-    raise Unsupported(f"the size {unknown} cannot be told from the shapes of the operands")
+            rest = dim - Sym(((monomial, factor),))
+            if isinstance(rest, int) or _readable(rest, sources):
+                return value, axis, factor, rest
+    return None
+
+
+def _solved(tfl: Builder, value: Value, axis: int, factor: int, rest: Dim, sources: Sequence[Value]) -> Value:
+    """Build (dim - rest) / factor of a dimension of a source, as an int32 vector [1]."""
+    found = _axis(tfl, value, axis)
+    found = found if rest == 0 else tfl.sub(found, dim_vector(tfl, rest, *sources))
+    return tfl.floor_div(found, tfl.ints([factor])) if factor != 1 else found
 
 
 def _unknown(monomial: tuple) -> Sym | None:

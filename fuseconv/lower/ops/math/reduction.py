@@ -183,23 +183,28 @@ def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, em
     if len(shape_of(x)) <= RANK.get(kind, 8):
         return build_legalized(tfl, kind, lambda wide: build(wide, axes, keep_dims=keep_dims), x)
     dims, merged = _merged(shape_of(x), axes)
+    if not merged:
+        return reshape(tfl, x, shape_of(tfl.source.result), x)
     if len(dims) > RANK[kind]:
         require(kind != "MEAN" or x.dtype.is_float, "the mean of integers cannot be taken in steps")
         flat = reshape(tfl, x, (product(dims),))
-        y = build_legalized(tfl, kind, lambda wide: _in_steps(tfl, build, wide, dims, merged), flat)
+        y = build_legalized(tfl, kind, lambda wide: _in_steps(tfl, build, wide, dims, merged, x), flat)
         return reshape(tfl, y, shape_of(tfl.source.result), x)
     y = build_legalized(tfl, kind, lambda wide: build(wide, merged), reshape(tfl, x, dims))
     return reshape(tfl, y, shape_of(tfl.source.result), x)
 
 
-def _in_steps(tfl: Lowering, build: Callable[..., Value], x: Value, dims: Sequence[Dim], axes: Sequence[int]) -> Value:
+def _in_steps(
+    tfl: Lowering, build: Callable[..., Value], x: Value, dims: Sequence[Dim], axes: Sequence[int], source: Value
+) -> Value:
     """Reduce x of the shape `dims` along one axis after another, the last first, so that the other axes keep their
-    numbers; the result is a vector."""
+    numbers; the result is a vector. source: a value whose shape tells those sizes that are not known."""
     left = list(dims)
     for at in reversed(axes):
-        x = build(reshape(tfl, x, (product(left[:at]), left[at], product(left[at + 1 :]))), [1])
+        parts = (product(left[:at]), left[at], product(left[at + 1 :]))
+        x = build(reshape(tfl, x, parts, source), [1])
         del left[at]
-    return reshape(tfl, x, (product(left),))
+    return reshape(tfl, x, (product(left),), source)
 
 
 def axes_of(x: Value, axis: Value) -> list[int]:
@@ -218,9 +223,9 @@ def _axis_operand(tfl: Lowering, x: Value, axis: Value) -> Value:
 
 
 def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
-    """Return dimensions with neighbors merged that are reduced alike, and the axes among them."""
+    """Return dimensions with neighbors merged that are reduced alike, and the axes among them; without those of 1."""
     runs: list[list[int]] = []
-    for axis in range(len(shape)):
+    for axis in [axis for axis, size in enumerate(shape) if size != 1]:
         if runs and (axis in axes) == (runs[-1][0] in axes):
             runs[-1].append(axis)
         else:

@@ -52,6 +52,26 @@ def test_high_rank(op):
     check(lambda x: REDUCTIONS[op](x, [1, 3, 5], True), spec(None, 2, 3, 2, 3, 2, 2))
 
 
+@pytest.mark.parametrize("axes", [[0, 2, 4, 6], [0, 2], [1, 3, 6]], ids=str)
+def test_high_rank_of_unknown_sizes(axes):
+    """As gradients of tiles sum: the parts of what was repeated stand between dimensions of 1."""
+
+    def layer(x):
+        n, height, width = tf.unstack(tf.shape(x))[:3]
+        return tf.reduce_sum(tf.reshape(x, [1, n, 1, height, 1, width, 3, 2]), axes)
+
+    check(layer, spec(None, None, None, 6))
+
+
+@pytest.mark.parametrize("axes", [[1, 3, 5], [0, 2, 4, 6]], ids=str)
+def test_high_rank_of_unknown_sizes_in_steps(axes):
+    def layer(x):
+        n, height, width = tf.unstack(tf.shape(x))[:3]
+        return tf.reduce_max(tf.reshape(x, [n, 2, height, 2, width, 2, 3]), axes)
+
+    check(layer, spec(None, None, None, 24))
+
+
 def test_mean_of_integers_along_many_axes_is_refused():
     check_refused(lambda x: tf.reduce_mean(x, [1, 3, 5]), spec(2, 2, 3, 2, 3, 2, 2, dtype=tf.int32), match="in steps")
 
