@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, floordiv
+from fuseconv.ir.dims import Dim, floordiv, fresh
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, dim_vector, iota, reshape, shape_of, static_dims
@@ -92,7 +92,12 @@ def _lengths(tfl: Lowering, x: Value, fft_length: Value) -> list[Dim]:
     for dtype in (x.dtype, tfl.dtype):  # the one is real, the other complex
         kind = types.COMPLEX64 if dtype.is_complex else types.FLOAT32
         require(dtype is kind, f"TFLite transforms float32 and complex64, not {dtype}")
-    known = fft_length.content if fft_length.content is not None else constant_of(fft_length, "fft_length")
+    if fft_length.content is not None:
+        known = fft_length.content
+    elif fft_length.is_const or shape_of(fft_length) != (1,):
+        known = constant_of(fft_length, "fft_length")
+    else:  # one that data decide
+        known = np.array([fresh("length")], object)
     lengths = [int(length) if isinstance(length, (int, np.integer)) else length for length in known.reshape(-1)]
     none = any(isinstance(length, int) and length <= 0 for length in lengths)
     require(not none, f"there is no transform of the lengths {lengths}")

@@ -122,9 +122,25 @@ def test_stft_and_back():
     check(roundtrip, spec(2, 60))
 
 
-def test_lengths_must_be_known():
-    length = spec(1, dtype=tf.int32)
-    check_refused(lambda x, n: tf.raw_ops.RFFT(input=x, fft_length=n), spec(8), length, match="RFFT.*constant")
+def test_lengths_that_are_fed():
+    """The length is even by default, one more than twice the rest of the spectrum."""
+
+    def fn(x, n):
+        spectrum = tf.complex(x, x / 2)
+        return signal.rfft(x, n), signal.irfft(spectrum, n), signal.irfft(spectrum)
+
+    x = np.random.default_rng(0).standard_normal((2, 7), np.float32)
+    for length in (5, 6, 12):
+        check(fn, spec(None, None), spec(1, dtype=tf.int32), inputs=[x, np.int32([length])], static=False)
+
+
+def test_the_size_of_a_spectrum_tells_its_signal_of_unknown_length():
+    check(lambda x: signal.irfft(signal.rfft(x)), spec(None, None), batches=(3, 4))
+
+
+def test_what_is_not_transformed():
+    lengths = spec(2, dtype=tf.int32)
+    check_refused(lambda x, n: tf.raw_ops.RFFT2D(input=x, fft_length=n), spec(8, 8), lengths, match="RFFT2D.*constant")
     check_refused(lambda x: signal.rfft(x), spec(8, dtype=tf.float64), match="RFFT.*float64")
     wide = lambda x: tf.raw_ops.RFFT(input=x, fft_length=[8], Tcomplex=tf.complex128)  # noqa: E731
     check_refused(wide, spec(8), match="RFFT.*complex128")
