@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import product
+from fuseconv.ir.dims import may_vanish, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import iota, reshape, shape_of
@@ -141,7 +141,10 @@ def _count(tfl: Lowering, ids: Value) -> Value:
     """Return one more than the last of ascending ids."""
     if ids.is_const:
         return scalar(int(ids.data.max(initial=-1)) + 1, types.INT32)  # type: ignore[union-attr]
-    return tfl.add(tfl.reduce_max(cast(tfl, ids, types.INT32), [0]), 1)
+    largest = tfl.reduce_max(cast(tfl, ids, types.INT32), [0])
+    if any(map(may_vanish, shape_of(ids))):  # of no id it is the least number
+        largest = tfl.maximum(largest, -1)
+    return tfl.add(largest, 1)
 
 
 def _occurrences(tfl: Lowering, data: Value, ids: Value, count: Value) -> Value:

@@ -51,7 +51,7 @@ def _reduction(op: Op, tfl: Builder) -> None:
 def _images(op: Op, tfl: Builder) -> list[Value] | None:
     """Append one image of zeros, and take its result away."""
     x, *others = op.operands
-    if x is None or not counts_choices(x.shape[0]):  # type: ignore[index]
+    if x is None or x.shape is None or not counts_choices(x.shape[0]):
         return None
     y = tfl.op(op.kind[4:], (_longer(tfl, x, {0}), *others), op.attrs)[0]
     return [_shorter(tfl, y, {0})]
@@ -140,10 +140,10 @@ def guard_empty(module: Module) -> None:
 
 
 def _guarded(op: Op, out: list[Op]) -> list[Value] | None:
-    x = op.operands[0]
-    if x is None or x.shape is None or len(x.shape) > _MOST_DIMENSIONS or x.quantization is not None:
+    shapes = [value.shape for value in op.operands if value is not None and value.shape is not None]
+    if not any(may_vanish(dim) for shape in shapes for dim in shape):
         return None
-    if not any(map(may_vanish, x.shape)):
+    if max(map(len, shapes)) > _MOST_DIMENSIONS or any(value and value.quantization for value in op.operands):
         return None
     made = _REWRITES[op.kind](op, Builder(out, op.name, op.sources))
     for value, old in zip(made or (), op.results):

@@ -32,6 +32,8 @@ KERNEL, WIDE = _weights(2, 2, 1, 3), _weights(4, 3)
 STEPS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
     "sum": lambda x: tf.reduce_sum(x, 0), "mean": tf.reduce_mean, "max": lambda x: tf.reduce_max(x, 0),
     "min": lambda x: tf.reduce_min(x, 0), "columns": lambda x: tf.unstack(x, axis=1), "attention": _attend,
+    "attention_of_all": lambda x: tf.matmul(tf.nn.softmax(tf.matmul(WIDE, x, transpose_a=True, transpose_b=True)), x),
+    "segments": lambda x: tf.math.segment_sum(x, tf.range(tf.shape(x)[0]) // 2),
     "covariance": lambda x: tf.matmul(x, x, transpose_a=True), "roll": lambda x: tf.roll(x, 1, 0),
     "conv": lambda x: tf.nn.relu(tf.nn.conv2d(_images(x), KERNEL, 1, "SAME") + 1),
     "depthwise": lambda x: tf.nn.depthwise_conv2d(_images(x), KERNEL, [1, 1, 1, 1], "VALID"),
