@@ -54,6 +54,15 @@ class Windows(NamedTuple):
         sizes = [size if axis in dims else 1 for axis, size in enumerate(shape)]
         return Windows(sizes, ones, ones, ones, [(0, 0)] * len(shape))
 
+    def along(self, dims: Sequence[int], rank: int, places: Sequence[int]) -> Windows:
+        """Return the windows along some dimensions as those along other ones, of so many."""
+        sizes, strides, spread, gaps = ([1] * rank for _ in range(4))
+        ends = [(0, 0)] * rank
+        for dim, place in zip(dims, places):
+            sizes[place], strides[place], ends[place] = self.sizes[dim], self.strides[dim], self.ends[dim]
+            spread[place], gaps[place] = self.spread[dim], self.gaps[dim]
+        return Windows(sizes, strides, spread, gaps, ends)
+
     def touches(self, axis: int) -> bool:
         """Return whether windows change a dimension."""
         return {self.sizes[axis], self.strides[axis], self.spread[axis]} != {1} or any(self.ends[axis])

@@ -53,19 +53,20 @@ def _joined(
 def _reduced(
     tf: Scope, x: Value, start: Value, joined: str, shape: tuple[int | None, ...], windows: Windows
 ) -> Value:
-    window, strides, spread, gaps, ends = windows
+    spread, gaps, ends = windows[2:]
     neutral = start.is_const and is_identity(joined, start.data)
     touched = [axis for axis in range(len(shape)) if windows.touches(axis)]
-    plain = neutral and set(spread) == set(gaps) == {1}
+    plain = neutral and set(spread) == set(gaps) == {1} and min(map(min, ends), default=0) >= 0
     running = _running(shape, windows)
     if neutral and running and joined in _CUMULATIVE and has_kernel(joined, x.dtype):
         axis, reverse = running
         return tf.add(_CUMULATIVE[joined], [x, tf.const(axis)], {"reverse": True} if reverse else {}, x.dtype)
     if neutral and running and joined in _COMPUTATIONS and x.dtype not in _NOT_RUNNING:
         return _as_windows(tf, x, start, _COMPUTATIONS[joined], windows)
-    negative = any(amount < 0 for pair in ends for amount in pair)
-    if plain and not negative and x.dtype is types.FLOAT32 and 0 < len(touched) <= 2 and joined in _COMPUTATIONS:
-        return _pooled(tf, x, start, _COMPUTATIONS[joined], touched, window, strides, ends)
+    if plain and x.dtype is types.FLOAT32 and touched and joined in _COMPUTATIONS:
+        for end in range(len(touched), 0, -2):  # two dimensions at a time, as an image has them
+            x = _pooled(tf, x, start, _COMPUTATIONS[joined], touched[max(end - 2, 0) : end], windows)
+        return x
     first, *others = parts(tf, x, start, shape, windows)
     made = functools.reduce(lambda made, part: tf.add(_PAIRWISE[joined], [made, part], {}, x.dtype), others, first)
     return made if neutral else tf.add(_PAIRWISE[joined], [made, start], {}, x.dtype)
@@ -116,53 +117,33 @@ def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) ->
     return tf.add("XlaReduceWindow", operands, {"computation": named}, operands[0].dtype)
 
 
-def _pooled(
-    tf: Scope, x: Value, start: Value, computation: str, touched: list[int], window: list[int], strides: list[int],
-    ends: list[tuple[int, int]],
-) -> Value:  # fmt: skip
-    """Pool the touched dimensions as rows and columns of an image."""
-    rank = len(window)
+def _pooled(tf: Scope, x: Value, start: Value, computation: str, touched: list[int], windows: Windows) -> Value:
+    """Pool one dimension or two as the rows and columns of an image, whose batch is what is before them and whose
+    channels are what is behind; where nothing is behind, or something between, x is transposed."""
+    rank, (first, *_, last) = len(windows.sizes), [touched[0], *touched]
+    if rank == 4 and first >= 1 and last <= 2:
+        return _as_windows(tf, x, start, computation, windows.along(touched, 4, touched))
     order = list(range(rank))
-    if not (rank == 4 and set(touched) <= {1, 2}):
+    if last == rank - 1 or last - first >= len(touched):
         others = [axis for axis in order if axis not in touched]
         order = [*others[:-1], *touched, *others[-1:]]
     moved = x if order == list(range(rank)) else tf.Transpose(x, order)
-    window, strides, ends = ([values[axis] for axis in order] for values in (window, strides, ends))  # type: ignore[assignment]
-    shape: Value | None = None
-    others_count = rank - len(touched)
-    if not (rank == 4 and set(touched) <= {1, 2}):
-        moved, shape, window, strides, ends = _as_image(tf, moved, len(touched), others_count, window, strides, ends)
-    made = _as_windows(tf, moved, start, computation, Windows(window, strides, [1] * 4, [1] * 4, ends))
-    if shape is not None:
-        made = _of_image(tf, made, shape, len(touched), others_count)
-    return made if order == list(range(rank)) else tf.Transpose(made, np.argsort(order).tolist())
-
-
-def _as_image(
-    tf: Scope, x: Value, touched: int, others: int, window: list[int], strides: list[int], ends: list[tuple[int, int]]
-) -> tuple[Value, Value, list[int], list[int], list[tuple[int, int]]]:
-    """Return x [others..., touched..., last] as [N, H, W, C], and its shape before."""
-    shape = tf.shape(x)
-    lead = max(others - 1, 0)
-    sizes = [tf.const([-1])]
-    if touched == 1:
-        sizes.append(tf.const([1]))
-    sizes.append(tf.StridedSlice(shape, [lead], [lead + touched], [1]))
-    sizes.append(tf.StridedSlice(shape, [lead + touched], [lead + touched + 1], [1]) if others else tf.const([1]))
-    middle = slice(lead, lead + touched)
-    ones = [1] * (2 - touched)
-    return (
-        tf.Reshape(x, tf.ConcatV2(*sizes, 0)), shape, [1, *ones, *window[middle], 1], [1, *ones, *strides[middle], 1],
-        [(0, 0), *[(0, 0)] * (2 - touched), *ends[middle], (0, 0)],
-    )  # fmt: skip
-
-
-def _of_image(tf: Scope, made: Value, shape: Value, touched: int, others: int) -> Value:
-    """Return a pool's result [N, H, W, C] in the dimensions that x had before."""
-    lead = max(others - 1, 0)
-    image = tf.shape(made)
-    parts = [tf.StridedSlice(shape, [0], [lead], [1])] if lead else []
-    parts.append(tf.StridedSlice(image, [3 - touched], [3], [1]))
-    if others:
-        parts.append(tf.StridedSlice(image, [3], [4], [1]))
-    return tf.Reshape(made, tf.ConcatV2(*parts, 0) if len(parts) > 1 else parts[0])
+    begin = order.index(first)
+    end = begin + len(touched)
+    shape = tf.shape(moved)
+    columns = [tf.const([1])] * (2 - len(touched))
+    channels = tf.const([1])
+    if end < rank:
+        channels = tf.StridedSlice(shape, [end], [rank], [1])
+    if end < rank - 1:
+        channels = tf.Prod(channels, tf.const([0]), keep_dims=True)
+    rows = tf.StridedSlice(shape, [begin], [end], [1])
+    image = tf.Reshape(moved, tf.ConcatV2(tf.const([-1]), rows, *columns, channels, 0))
+    made = _as_windows(tf, image, start, computation, windows.along(touched, 4, (1, 2)))
+    sizes = [tf.StridedSlice(tf.shape(made), [1], [1 + len(touched)], [1])]
+    if begin:
+        sizes.insert(0, tf.StridedSlice(shape, [0], [begin], [1]))
+    if end < rank:
+        sizes.append(tf.StridedSlice(shape, [end], [rank], [1]))
+    made = tf.Reshape(made, tf.ConcatV2(*sizes, 0) if len(sizes) > 1 else sizes[0])
+    return made if moved is x else tf.Transpose(made, np.argsort(order).tolist())

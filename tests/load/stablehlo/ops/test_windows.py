@@ -29,7 +29,9 @@ def test_it_computes_what_jax_does(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("shape", "sizes", "ends"), [
     ((3, 5), (1, 2), ((0, 0), (0, 0))), ((5, 3), (2, 1), ((0, 0), (0, 0))), ((3, 4, 5), (1, 2, 3), ((0, 0),) * 3),
     ((2, 5, 4, 2, 3), (1, 2, 3, 1, 1), ((0, 0),) * 5), ((5, 4), (2, 1), ((0, 0), (1, 0))),
-    ((4,), (4,), ((3, 1),)), ((4,), (4,), ((1, 3),)),
+    ((4,), (4,), ((3, 1),)), ((4,), (4,), ((1, 3),)), ((2, 5, 4, 2, 3), (1, 2, 1, 1, 1), ((0, 0),) * 5),
+    ((2, 5, 4, 6, 3), (1, 2, 3, 2, 1), ((0, 0), (1, 0), (0, 1), (1, 1), (0, 0))), ((3, 4, 5), (2, 3, 2), ((0, 0),) * 3),
+    ((3, 4, 5, 6), (2, 3, 2, 4), ((1, 1),) * 4), ((3, 4, 2, 5), (2, 1, 1, 3), ((0, 0),) * 4),
 ], ids=str)  # fmt: skip
 def test_pools_of_any_dimensions(shape: tuple[int, ...], sizes: tuple[int, ...], ends: tuple) -> None:
     """The dimensions that windows go over become those of an image, and what is padded at one end counts."""
@@ -38,6 +40,21 @@ def test_pools_of_any_dimensions(shape: tuple[int, ...], sizes: tuple[int, ...],
     made = _reduced(scope, x, scope.const(np.float32(0)), "add", shape, Windows([*sizes], ones, ones, ones, [*ends]))
     expected = np.lib.stride_tricks.sliding_window_view(np.pad(data, ends), sizes).sum(tuple(range(-len(shape), 0)))
     np.testing.assert_allclose(computed(scope, made, data), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("computation", ["add", "maximum"])
+def test_pools_of_three_dimensions_are_two(computation: str) -> None:
+    shape, ones = (2, 6, 5, 4, 3), [1] * 5
+    data = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    scope, (x,) = new_scope(data)
+    start = scope.const(np.array(0 if computation == "add" else -np.inf, np.float32))
+    windows = Windows([1, 2, 3, 2, 1], [1, 2, 1, 2, 1], ones, ones, [(0, 0)] * 5)
+    made = _reduced(scope, x, start, computation, shape, windows)
+    parts = np.lib.stride_tricks.sliding_window_view(data, (2, 3, 2), (1, 2, 3))[:, ::2, :, ::2]
+    expected = (np.sum if computation == "add" else np.max)(parts, (-3, -2, -1))
+    np.testing.assert_allclose(computed(scope, made, data), expected, atol=1e-5)
+    kinds = [op.kind for op in scope.out]
+    assert kinds.count("tf.XlaReduceWindow") == 2 and "tf.Transpose" not in kinds
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint32, np.int64, ml_dtypes.bfloat16, np.float32])
