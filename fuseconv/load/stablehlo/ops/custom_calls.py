@@ -18,8 +18,11 @@ from fuseconv.load.stablehlo.ops.windows import dynamic_windows
 from fuseconv.load.stablehlo.scalar_function import sort_keys
 from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type, text
 
-# Calls that hand their operand on: where XLA places it says nothing of its value.
-_FORWARDED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
+# Calls that hand their operand on: where XLA places it says nothing of its value, nor does a mark by which litert-torch
+# tells where a composite begins or ends.
+_FORWARDED = frozenset(
+    {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "mark_tensor"}
+)
 _NO_RESULT = frozenset({"shape_assertion"})
 # Functions of one tensor, by the names of older writers.
 _FUNCTIONS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 import fuseconv
@@ -16,7 +17,7 @@ from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.importer import ModuleImporter
 from fuseconv.load.stablehlo.ops.custom_calls import custom_call
 from fuseconv.load.stablehlo.scope import Scope
-from tests.load.stablehlo.modules import cases, check_case, names
+from tests.load.stablehlo.modules import cases, check_case, computed, names, new_scope, operation
 
 NAMES = [name for name in names("linear_algebra") if "solve" in name or "cholesky" in name]
 
@@ -32,6 +33,13 @@ def test_an_unknown_function_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError) as caught:
         fuseconv.convert(path)
     assert "'lapack_mine_ffi.'" in caught.value.ops[0][2]
+
+
+def test_marks_of_litert_torch_say_nothing_of_numbers() -> None:
+    data = np.arange(2, dtype=np.float32)
+    scope, (x,) = new_scope(data)
+    (made,) = custom_call(scope, operation("custom_call float32[2] -> float32[2]", call_target_name="mark_tensor"), x)
+    np.testing.assert_array_equal(computed(scope, made, data), data)
 
 
 def test_shapes_stand_behind_the_data(tmp_path: Path) -> None:
