@@ -59,8 +59,10 @@ def xla_reduce_window(
     window_dilations: Value,
     padding: Value,
 ) -> Shapes:
-    operands = window_dimensions, window_strides, base_dilations, window_dilations
-    rows = zip(shape_of(x), *map(ints, operands), _pairs(padding), strict=True)
+    pads = elements(padding)  # which are sizes where the windows are all that is before an element
+    ends = zip(pads[::2], pads[1::2])
+    steps = map(ints, (window_strides, base_dilations, window_dilations))
+    rows = zip(shape_of(x), elements(window_dimensions), *steps, ends, strict=True)
     return tuple(
         _windows(_spread(size, spread), window, stride, dilation, pads)
         for size, window, stride, spread, dilation, pads in rows
@@ -117,5 +119,6 @@ def _spread(size: Dim, step: int) -> Dim:
     return size if step == 1 else (size - 1) * step + 1
 
 
-def _windows(size: Dim, window: Dim, stride: int, dilation: int, pads: Sequence[int]) -> Dim:
-    return dims.ceildiv(size + sum(pads) - (window - 1) * dilation, stride)
+def _windows(size: Dim, window: Dim, stride: int, dilation: int, pads: Sequence[Dim]) -> Dim:
+    before, after = pads
+    return dims.ceildiv(size + before + after - (window - 1) * dilation, stride)

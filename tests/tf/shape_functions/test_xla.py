@@ -64,6 +64,17 @@ def test_windows() -> None:
     assert _infer("XlaReduceWindow", (9,), (), [3], [1], [1], [1], [[1, 3]]) == [(11,)]
 
 
+def test_windows_of_all_that_is_before_an_element() -> None:
+    """Their sizes are those of what they go over, which in the body of a loop no constant tells."""
+    window, padding = Value(types.INT32, (2,)), Value(types.INT32, (2, 2))
+    window.content = np.array([B, 1], object)
+    padding.content = np.array([[B - 1, 0], [0, 0]], object)
+    ones = [constant(np.ones(2, np.int32)) for _ in range(3)]
+    op = Op("tf.XlaReduceWindow", [Value(types.FLOAT32, (B, 3)), Value(types.FLOAT32, ()), window, *ones, padding], {})
+    op.add_result(types.FLOAT32, None)
+    assert shape_functions.infer(op) == [(B, 3)]
+
+
 def test_pads() -> None:
     assert _infer("XlaPad", (B, 4), (), [1, -1], [2, 0], [0, 1]) == [(B + 3, 6)]
 
