@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
+from fuseconv.tf.traits import RESHAPES
+
+_MOVES = RESHAPES | {"tf.Transpose"}
+# Dimensions that are pooled become rows and columns by one of each.
+_MOST_MOVES = 2
 
 
 class Windows(NamedTuple):
@@ -65,23 +71,65 @@ def constant_sums(op: Op) -> np.ndarray | None:
 
 
 def average_pool(
-    value: Value, *, divisor: np.ndarray | None = None, factor: np.ndarray | None = None
-) -> tuple[Value, dict[str, Any]] | None:
-    """Return (x, attributes of AvgPool) if sums of windows of x, divided by `divisor` or multiplied by `factor`, are
-    the means of the elements that each window has, those of the padding not counted; None if they are not."""
+    value: Value, tf: TfBuilder, *, divisor: np.ndarray | None = None, factor: np.ndarray | None = None
+) -> Value | None:
+    """Return AvgPool(x) if sums of windows of x, divided by `divisor` or multiplied by `factor`, are the means of the
+    elements that each window has; None if they are not. What is between them, as where channels are not last, stands
+    behind the pool: Transpose(XlaReduceWindow(x)) / 4 -> Transpose(AvgPool(x))."""
+    moves: list[Op] = []
     op = value.op
+    while op is not None and op.kind in _MOVES and len(moves) < _MOST_MOVES:
+        moves.append(op)
+        op = op.operands[0].op if op.operands[0] is not None else None
     windows = Windows.of(op) if op is not None and op.kind == "tf.XlaReduceWindow" else None
-    if op is None or windows is None or windows.padding is None:
+    given = factor if divisor is None else divisor
+    for move in moves if windows is not None else ():
+        given = None if given is None else _before(move, given)
+    if op is None or windows is None or given is None:
         return None
-    counts = windows.counts()
-    given, expected = (divisor, counts) if divisor is not None else (factor, np.float32(1) / counts)
-    if given is None or given.ndim > 4 or not all(a in (1, b) for a, b in zip(given.shape[::-1], expected.shape[::-1])):
+    x, counts, area = op.operands[0], windows.counts(), np.array(np.prod(windows.extents), np.float32)
+    assert x is not None
+    padding = windows.padding
+    if padding is None or not _are(given, counts if factor is None else np.float32(1) / counts):
+        if min(map(min, windows.pads)) < 0 or not _are(given, area if factor is None else np.float32(1) / area):
+            return None
+        assert x.shape is not None
+        pads = [(0, 0), *windows.pads, (0, 0)]  # which count
+        sizes = tuple(size + sum(ends) for size, ends in zip(x.shape, pads))
+        operands = [x, constant(np.array(pads, np.int32)), constant(np.array(0, np.float32))]
+        x, padding = tf.add("PadV2", operands, {}, x.dtype, sizes), "VALID"
+    attrs = {"ksize": [1, *windows.extents, 1], "strides": [1, *windows.strides, 1], "padding": padding}
+    made = tf.add("AvgPool", [x], attrs, x.dtype, op.result.shape)
+    for move in reversed(moves):
+        made = tf.add(move.type, [made, *move.operands[1:]], move.attrs, x.dtype, move.result.shape)
+    return made
+
+
+def _before(move: Op, given: np.ndarray) -> np.ndarray | None:
+    """Return what an array that broadcasts with the result of a Transpose or Reshape is before it; None if it is of
+    dimensions that a Reshape joins or splits."""
+    if given.size == 1:
+        return given.reshape(())
+    x, rank = move.operands[0], move.result.rank
+    if x is None or x.shape is None or move.result.shape is None or rank is None or given.ndim > rank:
         return None
-    if not np.array_equal(np.broadcast_to(given, expected.shape), expected):
+    given = given.reshape((1,) * (rank - given.ndim) + given.shape)
+    if move.kind == "tf.Transpose":
+        order = content_of(move.operands[1])
+        return None if order is None else given.transpose(np.argsort(order.tolist()))
+    old, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (x.shape, move.result.shape))
+    if [x.shape[axis] for axis in old] != [move.result.shape[axis] for axis in new]:
         return None
-    window = {"ksize": [1, *windows.extents, 1], "strides": [1, *windows.strides, 1], "padding": windows.padding}
-    assert op.operands[0] is not None
-    return op.operands[0], window
+    sizes = [1] * len(x.shape)
+    for axis, place in zip(old, new):
+        sizes[axis] = given.shape[place]
+    return given.reshape(sizes) if np.prod(sizes) == given.size else None
+
+
+def _are(given: np.ndarray, expected: np.ndarray) -> bool:
+    """Return whether an array broadcasts to these numbers."""
+    fits = given.ndim <= expected.ndim and all(a in (1, b) for a, b in zip(given.shape[::-1], expected.shape[::-1]))
+    return fits and np.array_equal(np.broadcast_to(given, expected.shape), expected)
 
 
 def _counts(size: int, extent: int, stride: int, ends: tuple[int, ...]) -> np.ndarray:

@@ -87,9 +87,10 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
         if negated is not None and negated.shape is not None and negated.shape == op.result.shape:
             return [shaped(tf.Sigmoid(negated), op)]
     count = number_of(y)
-    pool = average_pool(x, divisor=y.data) if y.data is not None else None
+    same = op.result.shape == x.shape
+    pool = average_pool(x, tf, divisor=y.data) if same and y.data is not None else None
     if pool is not None:
-        return [tf.add("AvgPool", [pool[0]], pool[1], x.dtype, op.result.shape)]
+        return [pool]
     return None if count is None else _mean(op, x, count, tf)
 
 
@@ -97,9 +98,10 @@ def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name a mean that is a sum times the inverse of its count, as canonicalization leaves it."""
     for x, factor in either_way(op):
         number = number_of(factor)
-        pool = average_pool(x, factor=factor.data) if factor.data is not None else None
+        same = op.result.shape == x.shape
+        pool = average_pool(x, tf, factor=factor.data) if same and factor.data is not None else None
         if pool is not None:
-            return [tf.add("AvgPool", [pool[0]], pool[1], x.dtype, op.result.shape)]
+            return [pool]
         count = round(1 / number) if number is not None and 0 < number <= 1 else 0
         if 0 < count < _MOST_ELEMENTS and np.float32(1 / count) == np.float32(number):
             return _mean(op, x, count, tf)
