@@ -201,10 +201,13 @@ def padded(
 
 @imports
 def dynamic_pad(tf: Scope, op: Operation, x: Value, filling: Value, low: Value, high: Value, inner: Value) -> Value:
-    """pad, if all amounts are constants; else PadV2, by amounts that are not negative."""
-    if low.is_const and high.is_const and inner.is_const:
-        return _padded_by(tf, op, x, filling, *(ints(np.asarray(each.data)) for each in (low, high, inner)))
-    refuse_unless(inner.is_const and not np.any(inner.data), "amounts between elements are not known to be 0")
+    """pad, if all amounts are constants; else PadV2, by amounts that are not negative, of what is between them."""
+    refuse_unless(inner.is_const, "amounts between elements are not known")
+    gaps = ints(np.asarray(inner.data))
+    if low.is_const and high.is_const:
+        before, behind = (ints(np.asarray(each.data)) for each in (low, high))
+        return _padded_by(tf, op, x, filling, before, behind, gaps)
+    x = _padded_by(tf, op, x, filling, [0] * len(gaps), [0] * len(gaps), gaps)
     return tf.PadV2(x, tf.Pack(low, high, axis=1), filling)
 
 
