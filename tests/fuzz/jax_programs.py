@@ -203,9 +203,12 @@ def _with_constant(rng: Random, x: Value) -> Step:
 
 
 def _cast(rng: Random, x: Value) -> Step:
+    """Draw a cast; floats are rounded so far first that no other one near by is cast to another number."""
     names = ["float32", "int32", "int8", "uint8", "int16", "uint32"] if _kind(x) in "iub" else ["float16", "bfloat16"]
     name = rng.choice(names)
-    return lambda x: x.astype(name).astype(jnp.float32) if name.endswith("16") else x.astype(name)
+    if name.endswith("16") and name != "int16":
+        return lambda x: (jnp.round(x * 8) / 8).astype(name).astype(jnp.float32)
+    return lambda x: x.astype(name)
 
 
 def _reduction(rng: Random, x: Value) -> Step:
@@ -383,9 +386,11 @@ def _choose(rng: Random, mask: Value, x: Value, y: Value) -> Step:
     return jnp.where
 
 
-def _inner(rng: Random, *shapes: Sequence[jax.ShapeDtypeStruct]) -> Program:
-    """Draw a program within another one; hardly one has a third in it."""
+def _inner(rng: Random, *shapes: Sequence[jax.ShapeDtypeStruct], smooth: bool = False) -> Program:
+    """Draw a program within another one; hardly one has a third in it. smooth: without what rounds, as gradients are
+    then rounded."""
     names = [name for name in OPS if name not in _NESTED or rng.random() < 0.1]
+    names = [name for name in names if not smooth or name not in _ROUNDS | _NESTED]
     return Program([Value(number, tuple(each)) for number, each in enumerate(shapes)]).grow(rng, 3, names)
 
 
@@ -436,7 +441,7 @@ def _map(rng: Random, x: Value, y: Value) -> Step:
 
 def _gradient(rng: Random, x: Value) -> Step:
     _need(_kind(x) == "f")
-    inner = _inner(rng, x.at)
+    inner = _inner(rng, x.at, smooth=True)
     _need(_kind(inner.values[-1]) == "f")
     return jax.grad(lambda x: jnp.sum(jnp.sin(inner(x)[-1].astype(jnp.float32))))
 
@@ -506,6 +511,205 @@ def _solve(rng: Random, x: Value) -> Step:
     return lambda x: function(definite(x))
 
 
+def _resized(rng: Random, x: Value) -> Step:
+    _need(_kind(x) == "f" and x.ndim > 1 and all(isinstance(size, int) for size in x.shape[1:]))
+    sizes = [rng.choice([size, rng.randint(1, 7)]) for size in x.shape[1:]]
+    method, antialias = rng.choice(["linear", "cubic", "lanczos3"]), rng.random() < 0.5
+    if rng.random() < 0.3:
+        places, mode = list(_constant(rng, [x.ndim - 1, 5]) * 2), rng.choice(["nearest", "wrap"])
+        return jax.vmap(lambda x: jax.scipy.ndimage.map_coordinates(x, places, 1, mode))
+    return lambda x: jax.image.resize(x, (x.shape[0], *sizes), method, antialias)
+
+
+def _by_places(rng: Random, x: Value) -> Step:
+    """Draw a read or an update of what sorts along an axis, or a product of powers of what is on it."""
+    _need(_kind(x) in "iu")
+    axis = _axis(rng, x)
+    return rng.choice([
+        lambda x: jnp.take_along_axis(x, jnp.argsort(-x, axis=axis), axis),
+        lambda x: jnp.put_along_axis(x, jnp.argsort(x, axis=axis), 3 * x, axis, inplace=False),
+        lambda x: jnp.cumprod(jnp.sign(x) + 1, axis), lambda x: jnp.bincount(jnp.abs(x.ravel()), length=5),
+        lambda x: jnp.unique(x, size=3, fill_value=7), lambda x: jnp.nonzero(x, size=4, fill_value=-1)[0],
+        lambda x: jnp.isin(x, jnp.array([1, 3], x.dtype)), lambda x: jnp.median(x, axis),
+        lambda x: jnp.digitize(x, jnp.array([0, 2], x.dtype)), lambda x: jnp.gcd(x, jnp.asarray(6, x.dtype)),
+        lambda x: lax.clz(x), lambda x: lax.shift_right_logical(x, jnp.asarray(1, x.dtype)),
+        lambda x: lax.bitcast_convert_type(x, f"u{x.dtype}".replace("uu", "")), lambda x: x // (jnp.abs(x) + 1),
+        lambda x: (x + 3) % (jnp.abs(x) + 2), lambda x: jnp.abs(x) ** 3, lambda x: jnp.divmod(x, 4)[1] - x,
+    ])  # fmt: skip
+
+
+def _along(rng: Random, x: Value) -> Step:
+    """Draw a function of floats along an axis."""
+    _need(_kind(x) == "f")
+    axis, low = _axis(rng, x), _constant(rng, [])
+    filters, part = _constant(rng, [rng.randint(1, 4)]), rng.choice([0.0, 0.3, 1.0])
+    return rng.choice([
+        lambda x: jnp.quantile(x, part, axis), lambda x: jnp.median(x, axis),
+        lambda x: jnp.cumprod(jnp.tanh(x) + 1, axis), lambda x: lax.cumlogsumexp(x, axis % x.ndim),
+        lambda x: jnp.gradient(x, axis=axis), lambda x: jnp.trapezoid(x, axis=axis),
+        lambda x: jnp.linalg.norm(x, axis=axis), lambda x: jnp.fft.fftshift(x, axis),
+        lambda x: jnp.apply_along_axis(lambda row: jnp.convolve(row, filters, "same"), axis, x),
+        lambda x: jnp.interp(x, np.array([-1.0, 0, 2]), np.array([3.0, 1, 2])), lambda x: jnp.polyval(filters, x),
+        lambda x: jnp.average(x, axis, jnp.exp(jnp.tanh(x))), lambda x: jnp.nansum(jnp.sqrt(x), axis),
+        lambda x: lax.associative_scan(jnp.multiply, jnp.tanh(x), axis=axis), lambda x: jnp.std(x, axis, ddof=1),
+        lambda x: lax.associative_scan(lambda p, q: (q[0] * p[0], q[0] * p[1] + q[1]), (jnp.tanh(x), x), axis=axis)[1],
+        lambda x: lax.reduce(x, low, lambda p, q: jnp.maximum(p, q), (axis % x.ndim,)),
+        lambda x: jax.nn.standardize(x, axis, epsilon=0.1), lambda x: jnp.clip(x, x.min(axis, keepdims=True) / 2, low),
+        lambda x: jnp.percentile(x, jnp.array([20.0, 60.0]), axis), lambda x: jnp.unstack(x[None], axis=0)[0],
+        lambda x: x / (jnp.linalg.norm(x, 1, axis, True) + 1),
+    ])  # fmt: skip
+
+
+def _special(rng: Random, x: Value) -> Step:
+    _need(_kind(x) == "f")
+    inside = rng.choice([jnp.tanh, jnp.sin])
+    functions: list[Step] = [
+        lambda x: lax.erf_inv(inside(x) * 0.9), lambda x: lax.lgamma(jnp.abs(x) + 0.5), jnp.arcsinh,
+        lambda x: jnp.arcsin(inside(x) * 0.9), lambda x: lax.digamma(jnp.abs(x) + 0.5), jax.scipy.special.ndtr,
+        lambda x: jnp.arctanh(inside(x) * 0.9), lambda x: jax.scipy.special.xlogy(x, jnp.abs(x) + 1), lax.erfc,
+        lambda x: jnp.sinc(x), lambda x: jnp.expm1(inside(x)),
+        lambda x: jnp.cosh(inside(x)), lambda x: jax.scipy.special.i0e(x), jax.nn.log_sigmoid, jax.nn.selu, jax.nn.celu,
+        jax.nn.soft_sign, jax.nn.squareplus, jax.nn.hard_tanh, lambda x: jax.nn.sparse_plus(x), jax.nn.relu6,
+        lambda x: lax.reduce_precision(x, 8, 12), lambda x: jnp.nan_to_num(x / jnp.where(x > 0, x, 1)), jnp.exp2,
+        lambda x: jnp.power(jnp.abs(x) + 0.5, inside(x)), lambda x: jnp.deg2rad(x), lambda x: jnp.logaddexp2(x, -x),
+        lambda x: jnp.float_power(jnp.abs(x) + 1, 0.7),
+    ]  # fmt: skip
+    return rng.choice(functions)
+
+
+def _two_floats(rng: Random, x: Value, y: Value) -> Step:
+    _need(_kind(x) == "f" == _kind(y))
+    axes = rng.randint(0, min(x.ndim, y.ndim, 2))
+    return rng.choice([
+        lambda x, y: jnp.tensordot(x, y, axes), jnp.kron, jnp.outer, lambda x, y: jnp.inner(x, y), jnp.vdot,
+        lambda x, y: jnp.cross(x, y), lambda x, y: jnp.vecdot(x, y), lambda x, y: jnp.copysign(x, jnp.exp(y)),
+        lambda x, y: jnp.convolve(x.ravel(), y.ravel()[:5]), lambda x, y: jnp.where(jnp.isfinite(x), y, x),
+        lambda x, y: jnp.select([jnp.isfinite(x), jnp.isnan(y)], [x, y], 2.0), lambda x, y: lax.clamp(-1.0, x, 1.0) * y,
+        lambda x, y: jnp.linalg.multi_dot([x, y, jnp.swapaxes(y, -1, -2)]), lambda x, y: jnp.fmax(x, y),
+    ])  # fmt: skip
+
+
+def _of_sizes(rng: Random, x: Value) -> Step:
+    """Draw what computes with the sizes of a value: halves, sums and products of them."""
+    axis, other = _axis(rng, x), _axis(rng, x)
+    return rng.choice([
+        lambda x: lax.slice_in_dim(x, 0, x.shape[axis] // 2 + 1, axis=axis % x.ndim),
+        lambda x: jnp.take(x, jnp.arange(2 * x.shape[axis]) % x.shape[axis], axis),
+        lambda x: x.reshape(-1, x.shape[-1]), lambda x: jnp.broadcast_to(x[None], (x.shape[axis], *x.shape)),
+        lambda x: jnp.cos(jnp.zeros((x.shape[axis] + 1, 1)) + jnp.arange(x.shape[other]) * x.shape[axis] / 9),
+        lambda x: lax.dynamic_slice_in_dim(x, x.shape[axis] - 1, 1, axis), lambda x: jnp.eye(x.shape[axis]),
+        lambda x: jnp.concatenate([x, jnp.zeros((*x.shape[:-1], x.shape[axis]), x.dtype)], -1),
+        lambda x: jnp.pad(x, [(0, x.shape[0]), *[(0, 0)] * (x.ndim - 1)]), lambda x: x.reshape(x.shape[0], 1, -1),
+        lambda x: jnp.tri(x.shape[axis], x.shape[other], k=-1), lambda x: jnp.linspace(0, 1, 5) * x.shape[axis],
+        lambda x: jnp.indices((x.shape[axis], 2)).sum(0), lambda x: x[..., : max(1, x.shape[-1] - 1)],
+        lambda x: x[tuple(slice(None, None, -2) if k == axis % x.ndim else slice(None) for k in range(x.ndim))],
+        lambda x: jnp.roll(x, x.shape[axis] // 2, axis), lambda x: x[-1:] if x.ndim else x, lambda x: jnp.rot90(x),
+    ])  # fmt: skip
+
+
+def _transposed_convolution(rng: Random, x: Value) -> Step:
+    """Draw a transposed convolution, patches, or a convolution of each place with filters of its own."""
+    _need(_kind(x) == "f" and 3 <= x.ndim <= 5)
+    space, rank = "DHW"[5 - x.ndim :], x.ndim - 2
+    sizes, strides = ([rng.randint(1, 3) for _ in space] for _ in range(2))
+    weights, pads = _constant(rng, [*sizes, x.shape[-1], 2]), rng.choice(["SAME", "VALID"])
+    names = (f"N{space}C", f"{space}IO", f"N{space}C")
+    kernel_transposed = rng.random() < 0.5
+    if rng.random() < 0.3:
+        return lambda x: lax.conv_general_dilated_patches(x, sizes, strides, pads, dimension_numbers=names)
+    if kernel_transposed:
+        weights = np.swapaxes(weights, -1, -2)
+    dilation = [rng.choice([1, 1, 2])] * rank
+    return lambda x: lax.conv_transpose(x, weights, strides, pads, dilation, names, kernel_transposed)
+
+
+def _while(rng: Random, x: Value) -> Step:
+    """Draw a loop that what it computes ends, of a carried tree."""
+    _need(_kind(x) in "fi")
+    body, most = _like(_inner(rng, x.at), x), rng.randint(1, 4)
+
+    def loop(x: jax.Array) -> jax.Array:
+        start = {"count": jnp.int32(0), "x": x, "sum": jnp.zeros_like(x)}
+
+        def step(carried: Any) -> Any:
+            made = body(carried["x"])[0]
+            made = jnp.tanh(made) if made.dtype == jnp.float32 else made
+            return {"count": carried["count"] + 1, "x": made, "sum": carried["sum"] + made}
+
+        return lax.while_loop(lambda carried: carried["count"] < most, step, start)["sum"]
+
+    return rng.choice([loop, jax.vmap(loop)]) if x.ndim > 1 and all(isinstance(n, int) for n in x.shape[1:]) else loop
+
+
+def _derivative(rng: Random, x: Value) -> Step:
+    """Draw a derivative of any mode, of a program or of a function with a rule of its own."""
+    _need(x.dtype == jnp.float32)
+    inner = _inner(rng, x.at, smooth=True)
+    _need(inner.values[-1].dtype == jnp.float32)
+
+    def loss(x: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.tanh(inner(x)[-1]))
+
+    @jax.custom_vjp
+    def halved(x: jax.Array) -> jax.Array:
+        return jnp.tanh(x)
+
+    halved.defvjp(lambda x: (jnp.tanh(x), x), lambda x, given: (given * x / 2,))
+    return rng.choice([
+        jax.grad(jax.checkpoint(loss)), lambda x: jax.jvp(loss, (x,), (jnp.ones_like(x),))[1],
+        lambda x: jax.vjp(loss, x)[1](jnp.float32(2))[0],
+        jax.grad(lambda x: halved(inner(x)[-1]).sum()), lambda x: x - 0.1 * jax.value_and_grad(loss)(x)[1],
+        jax.grad(lambda x: jnp.vdot(jax.grad(loss)(x), x)),
+    ])  # fmt: skip
+
+
+def _trained(rng: Random, x: Value) -> Step:
+    """Draw a step of training of a small network on x, with momentum."""
+    _need(_kind(x) == "f" and x.ndim >= 2 and isinstance(x.shape[-1], int))
+    weights = {"w": _constant(rng, [x.shape[-1], 3]), "b": _constant(rng, [3]), "v": _constant(rng, [3, 1])}
+
+    def step(x: jax.Array) -> jax.Array:
+        def loss(weights: Any) -> jax.Array:
+            made = jax.nn.relu(x @ weights["w"] + weights["b"]) @ weights["v"]
+            return jnp.mean((made[..., 0] - x[..., 0]) ** 2)
+
+        moments = jax.tree.map(lambda g: 0.1 * g, jax.grad(loss)(weights))
+        after = jax.tree.map(lambda w, m: w - 0.01 * m / (jnp.sqrt(m * m) + 0.1), weights, moments)
+        return after["w"]
+
+    return step
+
+
+def _spectra(rng: Random, x: Value) -> Step:
+    _need(_kind(x) in "fc" and x.ndim >= 2)
+    if _kind(x) == "c":
+        return rng.choice([
+            jnp.abs, lambda x: jnp.fft.irfft(x, axis=-1, n=4), lambda x: x @ jnp.swapaxes(x, -1, -2).conj(),
+            lambda x: jnp.exp(1j * x.real), lambda x: x / (1 + jnp.abs(x)), lambda x: x.sum(0),
+        ])  # fmt: skip
+    return rng.choice([
+        lambda x: jnp.abs(jnp.fft.rfft2(x)), lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * 2, n=x.shape[-1]),
+        lambda x: jnp.fft.fft2(x), lambda x: lax.complex(x, -x),
+    ])  # fmt: skip
+
+
+def _half(rng: Random, x: Value) -> Step:
+    """Draw some ops in another type of floats; the result is rounded as far as it is sure."""
+    _need(x.dtype == jnp.float32)
+    kind = rng.choice([jnp.bfloat16, jnp.float16])
+    act = rng.choice([
+        lambda x: x * 2, jnp.negative, jnp.abs, lambda x: jnp.maximum(x, 0.5), lambda x: x.T, jnp.sort,
+        lambda x: x.max(-1), lambda x: jnp.concatenate([x, x], 0), lambda x: jnp.where(x > 0, x, -x),
+    ])  # fmt: skip
+    return lambda x: act(jnp.float32(jnp.round(x * 4) / 4).astype(kind)).astype(jnp.float32)
+
+
+def _sorted_by(rng: Random, x: Value, y: Value) -> Step:
+    _need(_kind(x) in "iu" and x.shape == y.shape)
+    axis, keys = _axis(rng, x) % x.ndim, rng.choice([1, 2])
+    return lambda x, y: lax.sort((x, jnp.ones_like(x), y), dimension=axis, num_keys=keys)[2]
+
+
 def _normalized(x: jax.Array, axis: Any = -1) -> jax.Array:
     return (x - x.mean(axis, keepdims=True)) * lax.rsqrt(x.var(axis, keepdims=True) + 0.1)
 
@@ -545,9 +749,14 @@ OPS: dict[str, tuple[int, Callable[..., Step]]] = {
     "shape": (1, _shape_change), "join": (2, _join), "choose": (3, _choose), "branch": (1, _branch), "loop": (1, _loop),
     "scan": (2, _scan), "map": (2, _map), "gradient": (1, _gradient), "recurrent": (1, _recurrent),
     "spectrum": (1, _spectrum), "segments": (2, _segments), "random": (2, _random_draw), "solve": (1, _solve),
+    "resized": (1, _resized), "by_places": (1, _by_places), "along": (1, _along), "special": (1, _special),
+    "two_floats": (2, _two_floats), "of_sizes": (1, _of_sizes), "transposed": (1, _transposed_convolution),
+    "while": (1, _while), "derivative": (1, _derivative), "trained": (1, _trained), "spectra": (1, _spectra),
+    "half": (1, _half), "sorted_by": (2, _sorted_by),
     "size": (1, _each("fiub", lambda x: jnp.asarray(x.shape), lambda x: jnp.arange(x.shape[0]) % 2 == 0)),
 }  # fmt: skip
-_NESTED = {"branch", "loop", "scan", "map", "gradient"}
+_ROUNDS = {"cast", "half"}
+_NESTED = {"branch", "loop", "scan", "map", "gradient", "while", "derivative"}
 
 
 def main() -> int:
