@@ -46,6 +46,14 @@ _MOVES = {
 }
 # Those that choose between elements or turn their signs, which rounding does not alter.
 _CHOICES = dict.fromkeys(("Abs", "Maximum", "Minimum", "Neg"), _EVERY)
+# Of floats: those of which there is one among many, and what stands around them. XlaReduceWindow: by its computation.
+_LARGEST_OF = {
+    **dict.fromkeys(("Max", "MaxPool", "Min", "MirrorPad", "Pad"), _FIRST),
+    "PadV2": slice(0, None, 2),
+    "XlaReduceWindow": slice(0, 2),
+}
+_CHOOSING = ("Max", "Min")
+_OF_FLOATS = _MOVES | _CHOICES | _LARGEST_OF
 _SUMS = dict.fromkeys(("Add", "AddV2", "Mul", "Sub"), _EVERY)
 _QUOTIENTS = ("Div", "RealDiv")
 _ROUNDING = ("Ceil", "Floor", "Rint", "Round")
@@ -59,10 +67,10 @@ def demote_float64(module: Module, report: Report) -> bool:
 
     Returns whether anything changed; dead ops stay for `canonicalize`.
 
-    To integers: of quotients, cut off or rounded, and of sums and products of such. To floats: of what was
-    never rounded to float64, and of constants, however they are moved, negated or compared; to float32 of one sum,
-    product, quotient or root of numbers that float32 holds, as it does all but the largest of int32. Expects folded
-    constants.
+    To integers: of quotients, cut off or rounded, and of sums and products of such. To floats: of what was never
+    rounded to float64, and of constants, however they are moved, negated or compared, the largest of windows among
+    them; to float32 of one sum, product, quotient or root of numbers that float32 holds, as it does all but the largest
+    of int32. Expects folded constants.
     """
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
@@ -125,7 +133,7 @@ class _Narrow:
             return self.converted(source, dtype)
         if dtype is types.FLOAT32 and x.op is not None and x.op.type in _ROUNDED_ONCE:
             return self.rebuilt(x, _ROUNDED_ONCE, dtype, self.exact)
-        return self.rebuilt(x, _MOVES | _CHOICES, dtype, lambda operand: self.rounded(operand, dtype))
+        return self.rebuilt(x, _OF_FLOATS, dtype, lambda operand: self.rounded(operand, dtype))
 
     @_once
     def exact(self, x: Value) -> Value | None:
@@ -134,7 +142,7 @@ class _Narrow:
             return self.rounded(x, types.FLOAT32) if np.array_equal(x.data.astype(np.float32), x.data) else None
         if _cast_from(x) is not None:
             return self.rounded(x, types.FLOAT32)
-        return self.rebuilt(x, _MOVES | _CHOICES, types.FLOAT32, self.exact)
+        return self.rebuilt(x, _OF_FLOATS, types.FLOAT32, self.exact)
 
     @_once
     def truncated(self, x: Value, wraps: bool) -> Value | None:
@@ -232,6 +240,8 @@ class _Narrow:
     ) -> Value | None:
         """Return the op that makes x, if it is of these kinds, on operands of another type."""
         if x.op is None or x.op.type not in kinds:
+            return None
+        if x.op.type == "XlaReduceWindow" and x.op.attrs.get("computation") not in _CHOOSING:
             return None
         operands: list[Value | None] = list(x.op.operands)
         for index in range(len(operands))[kinds[x.op.type]]:

@@ -82,3 +82,33 @@ def test_a_value_that_is_read_twice_is_narrowed_once() -> None:
     demote_float64(module, report)
     assert kinds(module)[-64:] == ["SelectV2"] * 64
     assert module.signatures[0].graph.outputs[0].dtype is types.INT32
+
+
+_WINDOWS = ", ".join(f"int32[2] {numbers}" for numbers in ("[1, 2]", "[1, 2]", "[1, 1]", "[1, 1]"))
+_POOLED = """
+    main {
+      input %x: float32[n,4]
+      %wide: float64[n,4] = tf.Cast(%x)
+      %padded: float64[n,6] = tf.PadV2(%wide, int32[2,2] [[0, 0], [1, 1]], float64[] -inf)
+      %pooled: float64[n,3] = tf.XlaReduceWindow(%padded, float64[] -inf, WINDOWS, int32[2,2] [[0, 0], [0, 0]]) \
+{'computation': 'Max'}
+      %most: float64[n] = tf.Max(%pooled, int32[1] [1])
+      %y: float32[n] = tf.Cast(%most)
+      return %y
+    }
+    """.replace("WINDOWS", _WINDOWS)
+
+
+def test_the_largest_of_windows_is_one_of_float32() -> None:
+    module, report = module_of(_POOLED)
+    assert demote_float64(module, report)
+    (made,) = module.signatures[0].graph.outputs
+    chain = []
+    while made.op is not None:
+        chain.append((made.op.kind, made.dtype))
+        made = made.op.operands[0]
+    assert chain == [(f"tf.{kind}", types.FLOAT32) for kind in ("Max", "XlaReduceWindow", "PadV2")]
+
+
+def test_sums_of_windows_stay() -> None:
+    check_pass("demote-float64", _POOLED.replace("Max'", "Add'"))

@@ -63,7 +63,8 @@ def _reduced(
         return tf.add(_CUMULATIVE[joined], [x, tf.const(axis)], {"reverse": True} if reverse else {}, x.dtype)
     if neutral and running and joined in _COMPUTATIONS and x.dtype not in _NOT_RUNNING:
         return _as_windows(tf, x, start, _COMPUTATIONS[joined], windows)
-    if plain and x.dtype is types.FLOAT32 and touched and joined in _COMPUTATIONS:
+    pools = x.dtype is types.FLOAT32 or (x.dtype is types.FLOAT64 and joined != "add")  # which may become float32
+    if plain and pools and touched and joined in _COMPUTATIONS:
         for end in range(len(touched), 0, -2):  # two dimensions at a time, as an image has them
             x = _pooled(tf, x, start, _COMPUTATIONS[joined], touched[max(end - 2, 0) : end], windows)
         return x
