@@ -23,16 +23,17 @@ _COMPARE = {
 }  # fmt: skip
 _LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not}
 _SAMPLES = (-2, -1, -0.0, 0.0, 1, 2)
-_FEWER = (-1, 0, 1)
+_FEWER = (-1, -0.0, 0.0, 1)
 # More keys than these make too many orders to look at.
 _MOST_KEYS, _MANY_KEYS = 4, 2
 
 
 class Key(NamedTuple):
-    """What rows are sorted by: an operand, and whether its largest comes first."""
+    """What rows are sorted by: an operand, whether its largest comes first, and whether -0 is less than 0."""
 
     operand: int
     descending: bool
+    total: bool = False
 
 
 def sort_keys(comparator: Region, count: int) -> list[Key] | None:
@@ -60,15 +61,15 @@ def _lexicographic(
     read: list[int], values: list[tuple[np.ndarray, np.ndarray]], first: np.ndarray
 ) -> list[Key] | None:
     """Return the keys whose order puts the left row first exactly where the comparator does."""
-    for order in itertools.permutations(range(len(read))):
-        for descending in itertools.product((False, True), repeat=len(read)):
-            expected, equal = np.zeros(len(first), bool), np.ones(len(first), bool)
-            for place, down in zip(order, descending):
-                left, right = values[place]
-                expected |= equal & ((left > right) if down else (left < right))
-                equal &= left == right
-            if np.array_equal(expected, first):
-                return [Key(read[place], down) for place, down in zip(order, descending)]
+    turns = itertools.product((False, True), repeat=len(read))
+    for total, order, descending in itertools.product((False, True), itertools.permutations(range(len(read))), turns):
+        expected, equal = np.zeros(len(first), bool), np.ones(len(first), bool)
+        for place, down in zip(order, descending):
+            left, right = map(_total_order, values[place]) if total else values[place]
+            expected |= equal & ((left > right) if down else (left < right))
+            equal &= left == right
+        if np.array_equal(expected, first):
+            return [Key(read[place], down, total) for place, down in zip(order, descending)]
     return None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fuseconv.load.stablehlo.bytecode import Operation, read_bytecode
+from fuseconv.load.stablehlo.bytecode import Operation, Var, read_bytecode
 from fuseconv.load.stablehlo.scalar_function import Key, extreme_and_index, sort_keys
-from tests.load.stablehlo.modules import cases
+from tests.load.stablehlo.modules import cases, operation, region
 
 
 def _op(case: str, name: str) -> Operation:
@@ -33,6 +33,26 @@ def test_a_comparator_of_another_kind_has_no_keys() -> None:
     region = _op("sorting/sort", "sort").regions[0]
     region.ops[-1].operands = [region.ops[0].results[0]]  # x == 0
     assert sort_keys(region, 1) is None
+
+
+def test_minus_zero_is_less_than_zero_in_the_total_order_of_many_keys() -> None:
+    body = region("float32[] float32[] " * 3 + "-> bool[]")
+
+    def put(kind: str, *operands: Var, **attributes: str) -> Var:
+        op = operation(f"{kind} -> bool[]", **attributes)
+        op.operands[:] = operands
+        body.ops.insert(-1, op)
+        return op.results[0]
+
+    def compare(direction: str, *operands: Var) -> Var:
+        return put("compare", *operands, comparison_direction=direction, compare_type="TOTALORDER")
+
+    *pairs, last = (body.arguments[place : place + 2] for place in (0, 2, 4))
+    made = compare("LT", *last)
+    for pair in reversed(pairs):
+        made = put("or", compare("LT", *pair), put("and", compare("EQ", *pair), made))
+    body.ops[-1].operands[:] = [made]
+    assert sort_keys(body, 3) == [Key(index, False, total=True) for index in range(3)]
 
 
 @pytest.mark.parametrize(("case", "kind"), [("argmax", "ArgMax"), ("argmin", "ArgMin"), ("argmax_int", "ArgMax")])

@@ -16,7 +16,7 @@ from fuseconv.load.stablehlo.ops.registry import imports, takes
 from fuseconv.load.stablehlo.ops.sorting import hold_top
 from fuseconv.load.stablehlo.ops.windows import dynamic_windows
 from fuseconv.load.stablehlo.scalar_function import sort_keys
-from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type, text
+from fuseconv.load.stablehlo.scope import RefusedError, Scope, ints, refuse_unless, tensor_type, text
 
 # Calls that hand their operand on: where XLA places it says nothing of its value, nor does a mark by which litert-torch
 # tells where a composite begins or ends.
@@ -87,12 +87,14 @@ def _nearly_top(
     body = _called(tf, op)
     axis, count, rank = config.get("reduction_dim"), config.get("top_k"), tensor_type(op.operands[0]).rank
     keys = sort_keys(body, 2)
-    refuse_unless(keys is not None and len(keys) == 1 and keys[0].operand == 0, "it compares not only the numbers")
+    first = keys[0] if keys is not None and len(keys) == 1 else None
+    if first is None or first.operand != 0 or first.total:
+        raise RefusedError("it compares not only the numbers")
     plain = axis == rank - 1 and isinstance(count, int) and config.get("aggregate_to_topk") is True
     refuse_unless(plain, "what is approximate is not the top of each row")
     hold_top(op, count)  # type: ignore[arg-type]
     refuse_unless(counts(op.operands[1], rank - 1), "what it orders beside numbers are not their places")
-    least = not keys[0].descending  # type: ignore[index]
+    least = not first.descending
     like = [Value(x.dtype, None), Value(types.INT32, None)]
     values, indices = tf.many("TopKV2", [tf.Neg(x) if least else x, tf.const(count)], {}, like)
     return [tf.Neg(values) if least else values, indices]

@@ -132,14 +132,14 @@ def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
     kind = op.attribute("compare_type") if op.has("compare_type") else "NOTYPE"
     if kind == "TOTALORDER":
         refuse_unless(x.dtype is types.FLOAT32, f"numbers of type {x.dtype} are compared in the total order")
-        x, y = _total_order(tf, x), _total_order(tf, y)
+        x, y = total_order(tf, x), total_order(tf, y)
     direction = text(op.attribute("comparison_direction"))
     if direction in _SIGNLESS_COMPARISONS:
         x, y = narrowed(tf, x), narrowed(tf, y)
     return tf.add(_COMPARISONS[direction], [x, y], {}, types.BOOL)
 
 
-def _total_order(tf: Scope, x: Value) -> Value:
+def total_order(tf: Scope, x: Value) -> Value:
     """Return integers in the order in which float32 is compared: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
     bits = tf.Bitcast(x, dtype=types.INT32)
     reversed_ = tf.BitwiseXor(bits, np.int32(0x7FFFFFFF))  # of negative numbers, whose bits grow with their size

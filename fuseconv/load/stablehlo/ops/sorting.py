@@ -8,6 +8,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.elementwise import total_order
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scalar_function import sort_keys
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type
@@ -23,11 +24,15 @@ def sort(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     refuse_unless(keys, "it sorts by something else than an order of its operands, one after the other")
     order = [*(other for other in range(rank) if other != axis), axis]
     rows = [_transposed(tf, x, order) for x in operands]
-    if len(operands) == 1:
+    if len(operands) == 1 and not keys[0].total:  # type: ignore[index]
         return [_back(tf, _sorted(tf, rows[0], keys[0].descending)[0], order)]  # type: ignore[index]
     places: Value | None = None
     for key in reversed(keys or ()):
-        by = rows[key.operand] if places is None else _taken(tf, rows[key.operand], places, rank)
+        by = rows[key.operand]
+        if key.total and by.dtype.is_float:
+            refuse_unless(by.dtype is types.FLOAT32, f"it sorts {by.dtype} so that -0 comes before 0")
+            by = total_order(tf, by)
+        by = by if places is None else _taken(tf, by, places, rank)
         step = _sorted(tf, by, key.descending)[1]
         places = step if places is None else _taken(tf, places, step, rank)
     return [_back(tf, _taken(tf, row, places, rank), order) for row in rows]  # type: ignore[arg-type]
