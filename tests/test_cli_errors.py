@@ -107,7 +107,7 @@ def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("words", [
-    "convert", "convert nothere", "convert text.txt", "convert folder", "convert MODEL -o folder",
+    "convert", "convert nothere", "convert text.txt", "convert folder", "convert MODEL -o none/",
     "convert MODEL -o none/out.tflite", "convert MODEL --report out.txt", "convert MODEL --report folder",
     "convert MODEL --fuse kers_lstm", "convert MODEL --target gpuu", "convert MODEL --plugin nothere.py",
     "convert MODEL --plugin no_such_module", "convert MODEL --plugin bad.py", "convert MODEL --signature serve",

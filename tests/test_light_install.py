@@ -66,7 +66,7 @@ def test_what_needs_them_says_what_to_install(args: list[str], sentence: str, tm
 
 
 def test_the_readme_names_what_a_light_install_needs() -> None:
-    line = f"pip install {' '.join(LIGHT)}"
+    line = f"pip install {' '.join(LIGHT)}".replace("numpy", '"numpy>=2"')  # an older one may be there already
     assert line in (ROOT / "README.md").read_text()
     assert line in (ROOT / "tests" / "light_install.sh").read_text()
     tomllib = pytest.importorskip("tomllib")  # Python 3.11 has it

@@ -17,12 +17,12 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
+from fuseconv.tf.traits import ROUNDING, node_ops
 
-_ROUNDING = ("Ceil", "Floor", "Rint", "Round")
-_ROOTS = frozenset({"tf.Cast", *(f"tf.{type}" for type in _ROUNDING)})
+_ROOTS = ROUNDING | {"tf.Cast"}
 # Ops that never fall where an operand rises, with these operands. Those that scale do so by a positive constant.
 _RISING = {
-    **dict.fromkeys(("Cast", "Exp", "Log", "Log1p", "Sqrt", *_ROUNDING), (0,)),
+    **dict.fromkeys(("Cast", "Exp", "Log", "Log1p", "Sqrt", *node_ops(ROUNDING)), (0,)),
     **dict.fromkeys(("Add", "AddV2", "Maximum", "Minimum", "Mul"), (0, 1)),
     **dict.fromkeys(("Div", "RealDiv", "Sub"), (0,)),
 }
@@ -80,9 +80,9 @@ def _chain(root: Op) -> list[Op]:
     source = root.operands[0] if root.operands else None
     if root.result.dtype is types.FLOAT64:
         return []
-    rounds = root.type in _ROUNDING
+    rounds = root.kind in ROUNDING
     if root.type == "Cast" and source is not None:
-        whole = source.op is not None and source.op.type in _ROUNDING
+        whole = source.op is not None and source.op.kind in ROUNDING
         rounds = whole or root.result.dtype in (types.INT32, types.INT64)
     if not rounds or source is None or not source.dtype.is_float:
         return []

@@ -19,6 +19,7 @@ from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.traits import ROUNDING
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -56,7 +57,6 @@ _CHOOSING = ("Max", "Min")
 _OF_FLOATS = _MOVES | _CHOICES | _LARGEST_OF
 _SUMS = dict.fromkeys(("Add", "AddV2", "Mul", "Sub"), _EVERY)
 _QUOTIENTS = ("Div", "RealDiv")
-_ROUNDING = ("Ceil", "Floor", "Rint", "Round")
 # float64 has more than twice the bits of float32, so that to round to it first makes no difference.
 _ROUNDED_ONCE = dict.fromkeys((*_SUMS, *_QUOTIENTS, "Sqrt"), _EVERY)
 
@@ -167,7 +167,7 @@ class _Narrow:
             return None
         if x.op.type == "FloorDiv":
             return self.quotient(x.op, "FloorDiv")
-        if x.op.type in _ROUNDING:
+        if x.op.kind in ROUNDING:
             (operand,) = x.op.operands
             assert operand is not None
             if operand.op is None or operand.op.type not in _QUOTIENTS:

@@ -133,8 +133,9 @@ _KINDS = frozenset(_REWRITES)
 
 @module_pass("guard-empty", requires=(TFL_ONLY,), kinds=_KINDS)
 def guard_empty(module: Module) -> None:
-    """Give ops elements where data may choose none: CONV_2D(x[n, ...], w) -> CONV_2D(PAD(x), w)[:-1], UNPACK(x) ->
-    SPLIT(x), SUM(x, axes) -> SUM(x, RESHAPE(axes)), which XNNPACK leaves alone."""
+    """Give ops elements where data may choose none: CONV_2D(x, w) -> CONV_2D(PAD(x), w)[:-1].
+
+    UNPACK(x) becomes SPLIT(x), and SUM(x, axes) SUM(x, RESHAPE(axes)), which XNNPACK leaves alone."""
     for graph in module.graphs():
         rewrite_ops(graph, _KINDS, _guarded)
 
