@@ -178,6 +178,6 @@ def test_sizes_that_a_shape_admits(shape: dims.Shape | None, sizes: tuple[int, .
 
 def test_sizes_that_data_decide_may_vanish() -> None:
     batch, rows, boxes = dims.symbol("n"), dims.fresh("u"), dims.fresh("boxes")
-    sizes = [3, batch, rows, boxes, boxes * 4, boxes + 1, rows * batch, batch + boxes]
+    sizes: list[dims.Dim] = [3, batch, rows, boxes, boxes * 4, boxes + 1, rows * batch, batch + boxes]
     assert [dims.may_vanish(size) for size in sizes] == [False, False, True, True, True, False, True, False]
     assert [dims.counts_choices(size) for size in sizes] == [False, False, False, True, True, False, False, False]

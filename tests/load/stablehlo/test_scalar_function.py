@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fuseconv.load.stablehlo.bytecode import Operation, Var, read_bytecode
@@ -38,7 +40,7 @@ def test_a_comparator_of_another_kind_has_no_keys() -> None:
 def test_minus_zero_is_less_than_zero_in_the_total_order_of_many_keys() -> None:
     body = region("float32[] float32[] " * 3 + "-> bool[]")
 
-    def put(kind: str, *operands: Var, **attributes: str) -> Var:
+    def put(kind: str, *operands: Var, **attributes: Any) -> Var:
         op = operation(f"{kind} -> bool[]", **attributes)
         op.operands[:] = operands
         body.ops.insert(-1, op)

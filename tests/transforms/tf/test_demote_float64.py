@@ -106,7 +106,9 @@ def test_the_largest_of_windows_is_one_of_float32() -> None:
     chain = []
     while made.op is not None:
         chain.append((made.op.kind, made.dtype))
-        made = made.op.operands[0]
+        before = made.op.operands[0]
+        assert before is not None
+        made = before
     assert chain == [(f"tf.{kind}", types.FLOAT32) for kind in ("Max", "XlaReduceWindow", "PadV2")]
 
 
