@@ -24,6 +24,7 @@ from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import DAMAGED, contradiction
 from fuseconv.tf.side_effects import has_effect
 from fuseconv.tfl.kernel_limits import LARGEST_RANK, LARGEST_SIZE
+from fuseconv.tfl.type_inference import ShapeError
 
 
 @module_pass("lower", ensures=(TFL_ONLY,))
@@ -150,13 +151,13 @@ def _is_empty(op: Op) -> bool:
 
 def _fill_empty(op: Op) -> tuple[str, Sequence[Value], list[Op]] | None:
     """Build FILL for the results of an op that have no elements, as `_apply` builds what its rule does: kernels divide
-    by their sizes, or read what there is not. None if the sizes cannot be computed."""
+    by their sizes, or read what there is not. None if the sizes cannot be computed, or one is too large."""
     trial = Speculative({})
     tfl = Lowering(trial.ops, op)
     sources = [value for value in op.operands if value is not None and value.shape is not None]
     try:
         made = [filled(tfl, r.shape, b"" if r.dtype is STRING else 0, r.dtype, *sources) for r in op.results]
-    except Unsupported:
+    except (Unsupported, ShapeError):
         trial.undo()
         return None
     return "", made, trial.ops

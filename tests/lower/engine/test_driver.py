@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from fuseconv.errors import UnsupportedError
 from tests.check_pass import check_pass
 
 
@@ -38,3 +41,15 @@ def test_what_has_no_elements_is_filled_with_nothing() -> None:
       return %y
     }
     """)
+
+
+def test_what_has_no_elements_but_a_size_beyond_32_bits() -> None:
+    with pytest.raises(UnsupportedError) as refused:
+        check_pass("lower", """
+        main {
+          input %x: float32[n,0,9223372036854775807]
+          %y: int16[n,0,9223372036854775807] = tf.Cast(%x)
+          return %y
+        }
+        """)
+    assert "32 bits" in refused.value.ops[0][2]
