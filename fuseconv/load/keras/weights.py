@@ -21,7 +21,7 @@ from fuseconv.load.keras.parts import UNNAMED, Part, Weight
 from fuseconv.load.keras_container import HDF5_MAGIC, ZIP_ERRORS, mapped_file, member_data, open_hdf5
 
 _WEIGHTS = "model.weights.h5"
-# Where Keras 2.12 and 2.13 have the layers of a model, and others have them.
+# Where Keras 2.13 has the layers of a model, and others have them.
 _OLDER_LAYERS, _LAYERS = "_layer_checkpoint_dependencies", "layers"
 
 
@@ -126,7 +126,7 @@ class _Paths:
 
 
 def _in_older_archive(part: Part) -> Iterator[tuple[tuple[str, ...], Part]]:
-    """Yield the parts of an object with the attributes that lead to them in archives of Keras 2.12 and 2.13. There a
+    """Yield the parts of an object with the attributes that lead to them in an archive of Keras 2.13. There a
     model lists each layer that has weights twice, and numbers the layers of a class by their places in that list."""
     counts: Counter[str] = Counter()
     for names, inner in part.parts:

@@ -127,7 +127,7 @@ def test_weights_of_the_halves_of_a_bidirectional_layer_are_not_confused(tmp_pat
         load(tmp_path / "frozen.h5")
 
 
-def test_archives_of_keras_2_12_and_2_13(tmp_path: Path) -> None:
+def test_archives_of_keras_2_13(tmp_path: Path) -> None:
     """tf-keras of later versions refuses them: they have the layers elsewhere, and number them otherwise."""
     import tf_keras
 
