@@ -72,7 +72,8 @@ def read(path: Path) -> KerasFile:
         raise InputError(f"{path} is empty.")
     named_hdf5 = path.suffix.lower() in _HDF5_SUFFIXES
     if magic == HDF5_MAGIC:
-        _require_name(path, named_hdf5, "an HDF5 file", ".h5")
+        # Keras goes by the content before 2.13, and tf-keras still does where there is no archive in the file.
+        _require_name(path, named_hdf5 or not zipfile.is_zipfile(path), "an HDF5 file", ".h5")
         reader = _read_hdf5
     elif magic.startswith(ZIP_MAGIC):
         _require_name(path, not named_hdf5, "a .keras archive", ".keras")

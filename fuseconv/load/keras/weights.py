@@ -18,7 +18,7 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import unknown
 from fuseconv.load.keras.parts import UNNAMED, Part, Weight
-from fuseconv.load.keras_container import HDF5_MAGIC, ZIP_ERRORS, mapped_file, member_data, open_hdf5
+from fuseconv.load.keras_container import HDF5_MAGIC, ZIP_ERRORS, ZIP_MAGIC, mapped_file, member_data, open_hdf5
 
 _WEIGHTS = "model.weights.h5"
 # Where Keras 2.13 has the layers of a model, and others have them.
@@ -50,7 +50,7 @@ def read(path: Path, model: Part) -> None:
 
 def asset(path: Path, name: str) -> bytes | None:
     """Return a member of a .keras archive; None if there is none. The file must have passed `keras_container.read`."""
-    if not zipfile.is_zipfile(path):
+    if mapped_file(path)[: len(ZIP_MAGIC)] != ZIP_MAGIC:  # an archive behind HDF5 is none that was checked
         return None
     try:
         with zipfile.ZipFile(path) as archive:

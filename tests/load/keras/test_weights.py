@@ -174,3 +174,14 @@ def _copy(name: str, item: Any, places: dict[str, str], out: h5py.File) -> None:
     if isinstance(item, h5py.Dataset):
         longest = max((place for place in places if name.startswith(f"{place}/")), key=len)
         out[places[longest] + name.removeprefix(longest)] = item[()]
+
+
+def test_an_archive_behind_hdf5_is_not_read(tmp_path: Path) -> None:
+    """`keras_container.read` has checked what the file begins with; zip reads from the end."""
+    archive = tmp_path / "a.keras"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("assets/words.txt", "a")
+    assert weights.asset(archive, "assets/words.txt") == b"a"
+    path = tmp_path / "model.h5"
+    path.write_bytes(Path("testdata/keras2.h5").read_bytes() + archive.read_bytes())
+    assert weights.asset(path, "assets/words.txt") is None

@@ -40,6 +40,12 @@ def test_keras2_file_goes_to_tf_keras_and_keeps_its_annotations() -> None:
     assert not isinstance(rows, int)
 
 
+def test_tf_keras_reads_hdf5_of_the_name_of_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "model.keras").write_bytes((TESTDATA / "keras2.h5").read_bytes())
+    module = load(tmp_path / "model.keras")
+    assert kinds(module.signatures[0].graph) == kinds(load(TESTDATA / "keras2.h5").signatures[0].graph)
+
+
 def test_keras3_hdf5_needs_no_note() -> None:
     notes: list[str] = []
     module = load(TESTDATA / "keras3.h5", warn=notes.append)
