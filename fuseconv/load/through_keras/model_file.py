@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ _OF_ANOTHER_TYPE = (
 )  # fmt: skip
 _ANOTHER_TYPE = "a value of its architecture is of another type than Keras takes"
 _LONGEST_REASON = 300
+# What a first line announces stands in the next one that is not empty.
+_COLON = re.compile(r"\A(.*):\s*\n\s*")
+_NOT_SAVED = re.compile(r"Skipping nested container at '(.*?)': no matching group")
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 
 
@@ -100,15 +104,21 @@ def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trus
             refusals[name] = why = _cause(error)
             notes = [f"{path.name} was loaded with Keras 3, as tf-keras refused it: {_reason(why)}."]
     library, package = (keras, "keras") if file.from_keras3 else (tf_keras, "tf-keras")
-    raise _refused(path, refusals, newer_keras(file.keras_version, library.__version__, package))
+    raise _refused(path, refusals, other_keras(file.keras_version, library.__version__, package))
 
 
 def _made(library: Any, path: Path, known: Mapping[str, Any], trusted: bool) -> Any:
     """Return the model that a Keras makes of a file. Raises Untraceable for whatever it raises."""
     try:
-        return library.models.load_model(path, known, compile=False, safe_mode=not trusted)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model = library.models.load_model(path, known, compile=False, safe_mode=not trusted)
     except Exception as error:  # A layer raises whatever it likes at a configuration that is damaged.
         raise Untraceable(str(error)) from error
+    # Keras gives such layers their first weights, and goes on.
+    for lost in filter(None, (_NOT_SAVED.match(str(warning.message)) for warning in told)):
+        raise Untraceable(f"the file has no weights for {lost[1]}: older versions save no layers in lists of lists")
+    return model
 
 
 def _cause(error: Untraceable) -> Exception:
@@ -133,12 +143,16 @@ def _scope(library: Any, known: Mapping[str, Any], trusted: bool) -> Iterator[No
         yield
 
 
-def newer_keras(wrote: str, installed: str, package: str) -> str:
-    """Return what to do about a file that a newer Keras wrote than is installed; nothing if that is not so."""
+def other_keras(wrote: str, installed: str, package: str) -> str:
+    """Return what to do about a file that another Keras wrote than is installed; nothing if that is not so."""
     theirs, ours = (_VERSION.match(version) for version in (wrote, installed))
-    if theirs is None or ours is None or tuple(map(int, theirs.groups())) <= tuple(map(int, ours.groups())):
+    if theirs is None or ours is None or theirs[0] == ours[0]:
         return ""
-    return f"; {package} {theirs[0]} wrote it, which is newer than the {ours[0]} here: pip install --upgrade {package}"
+    if tuple(map(int, theirs.groups())) > tuple(map(int, ours.groups())):
+        do = f"newer than the {ours[0]} here: pip install --upgrade {package}"
+    else:
+        do = f"older than the {ours[0]} here: with that one, export it as a SavedModel"
+    return f"; {package} {theirs[0]} wrote it, which is {do}"
 
 
 def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputError:
@@ -171,5 +185,5 @@ def _reason(error: Exception) -> str:
         text = f"its architecture lacks {text}"
     elif any(words in text for words in _OF_ANOTHER_TYPE):
         text = f"{_ANOTHER_TYPE} ({text})"
-    line = _OBJECT.sub(r"\1", next(iter(text.splitlines()), "").rstrip("."))
+    line = _OBJECT.sub(r"\1", _COLON.sub(r"\1: ", text).partition("\n")[0].rstrip("."))
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -15,7 +18,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module
 from fuseconv.load.through_keras import model_file
-from fuseconv.load.through_keras.model_file import load, newer_keras, trace
+from fuseconv.load.through_keras.model_file import load, other_keras, trace
 from fuseconv.load.traced_functions import SIGNATURE
 
 TESTDATA = Path("testdata")
@@ -316,20 +319,48 @@ def test_sparse_input_is_refused(library: Any, tmp_path: Path) -> None:
         load(tmp_path / "model.keras")
 
 
+def test_weights_that_an_older_keras_has_not_saved_are_not_made_up(tmp_path: Path) -> None:
+    """Keras before 3.15 saves no layers in lists of lists; today's gives them their first weights, and warns."""
+    import keras
+
+    class Blocks(keras.layers.Layer):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.blocks = [[keras.layers.Dense(3)]]
+
+        def call(self, x: Any) -> Any:
+            return self.blocks[0][0](x)
+
+    x = keras.Input((3,))
+    keras.Model(x, Blocks()(x)).save(tmp_path / "new.keras")
+    assert load(tmp_path / "new.keras", custom_objects={"Blocks": Blocks})
+    with zipfile.ZipFile(tmp_path / "new.keras") as new, zipfile.ZipFile(tmp_path / "old.keras", "w") as old:
+        weights = io.BytesIO(new.read("model.weights.h5"))
+        with h5py.File(weights, "r+") as file:
+            del file["layers/blocks/blocks/container"]
+        for name in ("metadata.json", "config.json"):
+            old.writestr(name, new.read(name))
+        old.writestr("model.weights.h5", weights.getvalue())
+    with pytest.raises(InputError, match="no weights for layers/blocks/blocks/container: older"):
+        load(tmp_path / "old.keras", custom_objects={"Blocks": Blocks})
+
+
 @pytest.mark.parametrize(("wrote", "installed", "told"), [
     ("3.15.1", "3.12.4", "; keras 3.15.1 wrote it, which is newer than the 3.12.4 here: pip install --upgrade keras"),
     ("2.21.0-tf", "2.9.0", "; keras 2.21.0 wrote it, which is newer than the 2.9.0 here: pip install --upgrade keras"),
-    ("3.9.0", "3.12.4", ""), ("3.12.4", "3.12.4", ""), ("", "3.12.4", ""), ("x.y", "3.12.4", ""),
-    ("2.21-tf", "2.17.0", ""),
+    ("3.9.0", "3.12.4",
+     "; keras 3.9.0 wrote it, which is older than the 3.12.4 here: with that one, export it as a SavedModel"),
+    ("3.12.4", "3.12.4", ""), ("", "3.12.4", ""), ("x.y", "3.12.4", ""), ("2.21-tf", "2.17.0", ""),
 ])  # fmt: skip
-def test_a_file_of_a_newer_keras(wrote: str, installed: str, told: str) -> None:
-    assert newer_keras(wrote, installed, "keras") == told
+def test_a_file_of_another_keras(wrote: str, installed: str, told: str) -> None:
+    assert other_keras(wrote, installed, "keras") == told
 
 
 @pytest.mark.parametrize(("error", "told"), [
     (KeyError("kwargs"), "its architecture lacks 'kwargs'"),
     (TypeError("unhashable type: 'list'"), "of another type than Keras takes (unhashable type: 'list')"),
     (ValueError("units is -1"), "units is -1"),
+    (ValueError("2 objects failed, such as <Dense>:\n\nbad shape\n[<Dense>]"), "such as <Dense>: bad shape"),
 ])  # fmt: skip
 def test_what_python_says_inside_keras_is_told_as_what_is_wrong(error: Exception, told: str) -> None:
     assert model_file._reason(error).endswith(told)
