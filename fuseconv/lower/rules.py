@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -20,14 +20,19 @@ class Unsupported(Exception):
 class Lowering(Builder):
     """The builder that a rule gets as its first argument, `tfl`; it knows the op that is being lowered.
 
-    `tfl.source` is that op; `tfl.dtype` and `tfl.shape` are those of its first result.
+    `tfl.source` is that op; `tfl.dtype` and `tfl.shape` are those of its first result. `tfl.variables` are the
+    variables of loops that number an axis, with that axis.
     """
 
-    __slots__ = ("source",)
+    __slots__ = ("source", "variables")
 
-    def __init__(self, out: list[Op], op: Op, functions: dict[str, Graph] | None = None) -> None:
+    def __init__(
+        self, out: list[Op], op: Op, functions: dict[str, Graph] | None = None,
+        variables: Mapping[Value, int] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(out, op.name, op.sources, functions)
         self.source = op
+        self.variables = variables or {}
 
     @property
     def dtype(self) -> DType:
@@ -38,7 +43,7 @@ class Lowering(Builder):
         return self.source.result.shape
 
     def within(self, ops: list[Op]) -> Lowering:
-        return Lowering(ops, self.source, self.functions)
+        return Lowering(ops, self.source, self.functions, self.variables)
 
 
 def lowers(*names: str | Callable) -> Callable:

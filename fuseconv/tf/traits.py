@@ -52,6 +52,10 @@ RESHAPES = frozenset({"tf.ExpandDims", "tf.Reshape", "tf.Squeeze"})
 SLICES = frozenset({"tf.Slice", "tf.StridedSlice"})
 TAKES = SLICES | {"tf.Split", "tf.SplitV"}
 REPEATS = frozenset({"tf.BroadcastTo", "tf.Tile"})
+# Ops that give each element of their first operand once, in another order.
+REORDERS = frozenset({"tf.RandomShuffle", "tf.Reverse", "tf.ReverseV2", "tf.Roll"})
+# Ops that give other integers for other ones, in the same places.
+INJECTIVE = frozenset({"tf.Neg", "tf.Invert"})
 
 
 def node_ops(kinds: frozenset[str]) -> frozenset[str]:

@@ -18,6 +18,7 @@ from fuseconv.ir.types import COMPLEX128, FLOAT64, STRING
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.lower.engine.unsupported_ops import how_to_feed, unsupported_reason
 from fuseconv.lower.rules import Lowering, Unsupported
+from fuseconv.lower.support.distinct_rows import numbering_variables
 from fuseconv.lower.support.legalize_operands import filled
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -42,10 +43,11 @@ def lower(
     known: dict[str, bool] = {}
     made: Counter[str] = Counter()
     functions: dict[str, Graph] = {}
+    variables = numbering_variables(module)
     for graph in module.graphs():
         effects = functools.partial(has_effect, module=module, known=known)
         form = functools.partial(_build_custom, module=module, custom=custom, made=made, effects=effects)
-        _lower_graph(graph, rules, report, effects, form, refused, functions)
+        _lower_graph(graph, rules, report, effects, form, refused, functions, variables)
     module.functions.update(functions)
     if refused:
         unranked = [
@@ -70,6 +72,7 @@ def _lower_graph(
     custom: Callable[[Op], tuple[str, list[Value], list[Op]]],
     refused: list[tuple[Op, str]],
     functions: dict[str, Graph],
+    variables: Mapping[Value, int],
 ) -> None:
     """Lower the ops of a graph, the last one first: a rule that needs only facts about an operand, such as the shape
     that a chain of ops computes, leaves that chain without uses before it is reached."""
@@ -83,7 +86,7 @@ def _lower_graph(
             detach(op)
             continue
         empty = _fill_empty(op) if _is_empty(op) and not effects(op) and not contradiction(op) else None
-        why, results, emitted = empty or _apply(op, rules, functions)
+        why, results, emitted = empty or _apply(op, rules, functions, variables)
         if why and not _cannot_run(op, why):
             instead, made, ops = custom(op)
             if instead or ops:
@@ -105,7 +108,7 @@ def _lower_graph(
 
 
 def _apply(
-    op: Op, rules: Mapping[str, OpFunction], functions: dict[str, Graph]
+    op: Op, rules: Mapping[str, OpFunction], functions: dict[str, Graph], variables: Mapping[Value, int]
 ) -> tuple[str, Sequence[Value | None], list[Op]]:
     """Lower one op -> why that is refused ("" if it is not), the values for its results, and the ops that make them.
     What a refused rule has built is undone. Raises InputError for a rule of a plug-in that raises or makes other
@@ -119,7 +122,7 @@ def _apply(
     if why:
         return why, (), []
     trial = Speculative(functions)
-    tfl = Lowering(trial.ops, op, functions)
+    tfl = Lowering(trial.ops, op, functions, variables)
     try:
         made = rule(tfl, op, op.operands)
     except (Unsupported, *ILL_FITTING) as refusal:

@@ -2,60 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Op, Value
-from fuseconv.tf.traits import ADDS, FORWARDS, REPEATS, RESHAPES, SLICES
+from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.tf.traits import ADDS, FORWARDS, INJECTIVE, LOOPS, REORDERS, REPEATS, RESHAPES, SLICES
 
 # So many values are looked at: there is no end of ways through columns that are put together from each other.
 _MOST_VALUES = 256
 
 
-def has_distinct_rows(indices: Value) -> bool:
+def has_distinct_rows(indices: Value, variables: Mapping[Value, int] | None = None) -> bool:
     """Return whether all rows of integers [..., n] are known to differ from each other: one of the columns is a
     range, say, or they are what Where makes, or TopKV2 in each row of a batch whose number is a column as well. False
-    tells nothing."""
-    return _has_distinct_rows(indices, iter(range(_MOST_VALUES)))
+    tells nothing. variables: those of loops of which something is known, as `numbering_variables` tells."""
+    return _has_distinct_rows(indices, _Search(variables))
 
 
-def _has_distinct_rows(indices: Value, left: Iterator[int]) -> bool:
-    """Return as `has_distinct_rows`. left: counts the values that may yet be looked at, here and below."""
+def numbering_variables(module: Module) -> dict[Value, int]:
+    """Return the integers in the bodies of loops which number one axis, the same in each step, with that axis: what a
+    range is before a loop, which was hoisted out of it."""
+    axes: dict[Value, int | None] = {}
+    for graph in module.graphs() if module.functions else ():
+        for op in graph.ops:
+            if op.kind not in LOOPS:
+                continue
+            body = module.functions[op.attrs["body"].name]
+            for before, variable, after in zip(op.operands, body.inputs, body.outputs):
+                if before is not None and variable is after and before.rank and before.dtype.is_integer:
+                    axis = _numbered_axis(before, _Search())
+                    # Another loop may have the same body.
+                    axes[variable] = axis if axes.get(variable, axis) == axis else None
+    return {variable: axis for variable, axis in axes.items() if axis is not None}
+
+
+class _Search:
+    """What a search through values knows of the variables of loops, and how many values it may yet look at."""
+
+    def __init__(self, variables: Mapping[Value, int] | None = None) -> None:
+        self.variables = variables or {}
+        self.left = _MOST_VALUES
+
+    def is_over(self) -> bool:
+        """Count another value. Return whether they were too many."""
+        self.left -= 1
+        return self.left < 0
+
+
+def _has_distinct_rows(indices: Value, search: _Search) -> bool:
+    """Return as `has_distinct_rows`."""
     if indices.data is not None:
         table = indices.data.reshape(-1, indices.data.shape[-1])
         return len(np.unique(table, axis=0)) == len(table)
-    if next(left, None) is None or indices.shape is None:
+    if search.is_over() or indices.shape is None:
         return False
     if indices.shape[-1:] == (1,):
-        return _has_distinct_elements(indices, left)
+        return _has_distinct_elements(indices, search)
     op = indices.op
     if op is None or op.kind == "tf.Where":
         return op is not None
     operands = [operand for operand in op.operands if operand is not None]
     last = (-1, len(indices.shape) - 1)
     if op.kind in FORWARDS or _keeps_integers(op):
-        return _has_distinct_rows(operands[indices.index], left)
+        return _has_distinct_rows(operands[indices.index], search)
     if op.kind == "tf.Pack" and op.attrs.get("axis", 0) in last:
-        single = any(_has_distinct_elements(column, left) for column in operands)
-        return single or _number_all_axes(operands, indices.shape[:-1], left)
+        single = any(_has_distinct_elements(column, search) for column in operands)
+        return single or _number_all_axes(operands, indices.shape[:-1], search)
     if op.kind == "tf.ConcatV2" and any(operands[-1].data == axis for axis in last):
-        single = any(_has_distinct_rows(columns, left) for columns in operands[:-1])
-        return single or _number_all_axes(operands[:-1], indices.shape[:-1], left)
+        single = any(_has_distinct_rows(columns, search) for columns in operands[:-1])
+        return single or _number_all_axes(operands[:-1], indices.shape[:-1], search)
     return False
 
 
-def _number_all_axes(columns: Sequence[Value], shape: Shape, left: Iterator[int]) -> bool:
+def _number_all_axes(columns: Sequence[Value], shape: Shape, search: _Search) -> bool:
     """Return whether columns of these dimensions, and perhaps one of 1 behind them, tell where along each axis a row
     stands: those that number an axis, and places of TopKV2 for the last one."""
-    axes = {_numbered_axis(column, left) for column in columns}
+    axes = {_numbered_axis(column, search) for column in columns}
     rest = {axis for axis, size in enumerate(shape) if size != 1} - axes
-    return not rest or (rest == {len(shape) - 1} and any(_is_best(column, shape, left) for column in columns))
+    return not rest or (rest == {len(shape) - 1} and any(_is_best(column, shape, search) for column in columns))
 
 
-def _numbered_axis(value: Value, left: Iterator[int]) -> int | None:
+def _numbered_axis(value: Value, search: _Search) -> int | None:
     """Return the axis along which the elements of an integer tensor differ, if they are the same along all others."""
     op, shape = value.op, value.shape
     if shape is None:
@@ -63,21 +93,28 @@ def _numbered_axis(value: Value, left: Iterator[int]) -> int | None:
     if value.data is not None:
         axes = (axis for axis, size in enumerate(value.data.shape) if size > 1)
         return next((axis for axis in axes if _numbers(np.moveaxis(value.data, axis, 0))), None)
+    if value in search.variables:
+        return search.variables[value]
     wide = [axis for axis, size in enumerate(shape) if size != 1]
-    if len(wide) == 1 and _has_distinct_elements(value, left):
+    if len(wide) == 1 and _has_distinct_elements(value, search):
         return wide[0]
-    if op is None or next(left, None) is None:
+    if op is None or search.is_over():
         return None
     x = op.operands[value.index] if op.kind in FORWARDS else op.operands[0] if op.operands else None
     if x is None or x.shape is None:
         return None
     if op.kind in FORWARDS or _keeps_integers(op):
-        return _numbered_axis(x, left)
-    axis = _numbered_axis(x, left) if op.kind in REPEATS else None
+        return _numbered_axis(x, search)
+    axis = _numbered_axis(x, search) if op.kind in REPEATS else None
     if axis is None:
         return None
     at = axis + len(shape) - len(x.shape)
     return at if shape[at] == x.shape[axis] else None
+
+
+def _others(value: Value, axis: int) -> Iterator[Dim]:
+    """Yield the sizes of all axes but one."""
+    return (size for other, size in enumerate(value.shape or ()) if other != axis)
 
 
 def _numbers(data: np.ndarray) -> bool:
@@ -86,42 +123,54 @@ def _numbers(data: np.ndarray) -> bool:
     return bool((rows == rows[:, :1]).all()) and len(np.unique(rows[:, 0])) == len(rows)
 
 
-def _is_best(value: Value, shape: Shape, left: Iterator[int]) -> bool:
-    """Return whether these are places that TopKV2 tells for each row: those of one row differ."""
+def _is_best(value: Value, shape: Shape, search: _Search) -> bool:
+    """Return whether these are places that TopKV2 tells for each row, sorted or not: those of one row differ."""
     op = value.op
-    if op is None or next(left, None) is None or value.shape not in (shape, (*shape, 1)):
+    if op is None or search.is_over() or value.shape not in (shape, (*shape, 1)):
         return False
     if op.kind == "tf.TopKV2":
-        return value.index == 1
-    x = op.operands[value.index] if op.kind in FORWARDS else op.operands[0] if op.operands else None
-    follows = op.kind in FORWARDS or op.kind in RESHAPES or _keeps_integers(op)
-    return x is not None and follows and _is_best(x, shape, left)
+        x = op.operands[0]
+        return value.index == 1 or (x is not None and x.shape is not None and _is_best(x, x.shape, search))
+    x = op.operands[value.index] if op.kind in FORWARDS else _before_injective(op)
+    if x is None and (op.kind in RESHAPES or _keeps_integers(op)):
+        x = op.operands[0]
+    return x is not None and _is_best(x, shape, search)
 
 
-def _has_distinct_elements(value: Value, left: Iterator[int]) -> bool:
+def _before_injective(op: Op) -> Value | None:
+    """Return the operand of which an op maps distinct integers to distinct ones: what tf.sort does before and behind
+    TopKV2, say. None if there is none."""
+    operands = [operand for operand in op.operands if operand is not None]
+    if op.kind in ADDS or op.kind == "tf.Sub":
+        pairs = (operands, operands[::-1])
+        return next((each for each, other in pairs if other.shape == ()), None)
+    return operands[0] if op.kind in INJECTIVE else None
+
+
+def _has_distinct_elements(value: Value, search: _Search) -> bool:
     """Return whether all elements of an integer tensor are known to differ from each other."""
     if value.data is not None:
         return bool(np.unique(value.data).size == value.data.size)
     op = value.op
-    if op is None or next(left, None) is None:
-        return False
+    if op is None or search.is_over():
+        return value in search.variables and all(size == 1 for size in _others(value, search.variables[value]))
     if op.kind == "tf.Range":
         return True
     operands = [operand for operand in op.operands if operand is not None]
     if op.kind == "tf.Where":
         return operands[0].rank == 1
     if op.kind == "tf.TopKV2":
-        return value.index == 1 and value.rank == 1
+        return value.rank == 1 and (value.index == 1 or _has_distinct_elements(operands[0], search))
     if op.kind in FORWARDS or _keeps_integers(op):
-        return _has_distinct_elements(operands[value.index], left)
-    if op.kind in RESHAPES or op.kind in SLICES:
-        return _has_distinct_elements(operands[0], left)
-    if op.kind in ADDS or op.kind == "tf.Sub":
-        pairs = (operands, operands[::-1])
-        return any(other.shape == () and _has_distinct_elements(each, left) for each, other in pairs)
+        return _has_distinct_elements(operands[value.index], search)
+    if op.kind in RESHAPES or op.kind in SLICES or op.kind in REORDERS:
+        return _has_distinct_elements(operands[0], search)
+    before = _before_injective(op)
+    if before is not None:
+        return _has_distinct_elements(before, search)
     if op.kind == "tf.Pack":
         # tf.range(n)[:, None] may be the only column of many.
-        return len(operands) == 1 and _has_distinct_elements(operands[0], left)
+        return len(operands) == 1 and _has_distinct_elements(operands[0], search)
     return False
 
 

@@ -96,7 +96,7 @@ def TensorScatterUpdate(tfl, tensor, indices, updates):
     source = _known_source(tensor, indices)
     if source is not None:
         return _updated_as_known(tfl, tensor, indices, updates, source)
-    if has_distinct_rows(indices):
+    if has_distinct_rows(indices, tfl.variables):
         return _updated_apart(tfl, tensor, indices, updates)
     rows = _Rows(tfl, tensor, indices, updates)
     count, width = shape_of(rows.updates)

@@ -68,7 +68,7 @@ def NonMaxSuppressionV5(
         limit = scalar(1.0, types.FLOAT32)
         best = _size(tfl, max_output_size)
         soft = scalar(sigma, types.FLOAT32)
-        numbers = falling_numbers(tfl, dim_scalar(tfl, shape_of(wide, 1)[0], wide))
+        numbers = _numbers(tfl, boxes, wide)
         apart = _with_areas(tfl, boxes, numbers)
         indices, chosen, count = tfl.non_max_suppression_v5(apart, wide, best, limit, limits[1], soft)
         if not pad_to_max_output_size:
@@ -197,12 +197,19 @@ def _ranked(
     (every,) = shape_of(scores, 1)
     # TOPK_V2 puts the first of equal numbers first.
     best, order = tfl.topk_v2(scores, dim_scalar(tfl, every, scores))
-    numbers = falling_numbers(tfl, dim_scalar(tfl, every, scores))
+    numbers = _numbers(tfl, boxes, scores)
     ranks = select(tfl, tfl.greater(best, least), numbers, 0)
     # Before they are ordered, as what is the same for all classes of an image.
     corners = tfl.gather(_with_areas(tfl, boxes, numbers, together), order, axis=0)
     nothing = scalar(0, types.FLOAT32)
     return order, *tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), limit, nothing)
+
+
+def _numbers(tfl: Lowering, boxes: Value, scores: Value) -> Value:
+    """Return n, ..., 2, 1 for the n boxes: of how many boxes there are, since several classes may share them."""
+    (every,) = shape_of(scores, 1)
+    source = scores if isinstance(every, int) else boxes
+    return falling_numbers(tfl, dim_scalar(tfl, shape_of(source)[0], source))
 
 
 def _padded(tfl: Lowering, order: Value, places: Value, count: Value) -> tuple[Value, Value]:

@@ -176,12 +176,28 @@ def test_one_place_of_each_row(dtype):
     assert "UNSORTED_SEGMENT_MAX" not in converted.ops and converted.ops.count("SCATTER_ND") == 2
 
 
+def test_one_place_of_each_row_in_a_loop():
+    """As a decoder writes the symbol that it emits: the range is hoisted out of the loop."""
+
+    def layer(x, places):
+        rows, y = tf.range(tf.shape(x)[0]), x
+        for step in tf.range(3):
+            where = tf.stack([rows, places + step], 1)
+            y = tf.tensor_scatter_nd_update(y, where, tf.tanh(tf.reduce_sum(y, 1)))
+        return y
+
+    converted = check(layer, spec(None, 9), spec(None, dtype=tf.int32), inputs=below_two)
+    assert "UNSORTED_SEGMENT_MAX" not in converted.ops and converted.ops.count("WHILE") == 1
+
+
+@pytest.mark.parametrize("in_order", [True, False], ids=["sorted", "as they are"])
 @pytest.mark.parametrize("batch", [2, None])
-def test_the_best_places_of_each_row(batch):
+def test_the_best_places_of_each_row(batch, in_order):
     """As ProbSparse attention of Informer updates the queries that matter."""
 
     def layer(x, y):
         places = tf.math.top_k(x[..., 0], 2).indices
+        places = tf.sort(places, -1) if in_order else places
         count = tf.shape(x)[0]
         rows = tf.tile(tf.range(count)[:, None, None], [1, 3, 2])
         heads = tf.tile(tf.range(3)[None, :, None], [count, 1, 2])

@@ -116,3 +116,18 @@ def test_what_cannot_be_told_is_refused():
         return list(tf.image.combined_non_max_suppression(boxes, scores, 3, 9))
 
     check_refused(classes, spec(2, 11, 1, 4), spec(2, 11, None), match="Combined.*how many classes")
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+def test_classes_that_share_boxes_share_what_sets_them_apart(sigma):
+    def layer(boxes, scores):
+        kept = [
+            tf.image.non_max_suppression_with_scores(boxes, scores[:, at], 4, 0.5, 0.1, sigma)[0] for at in range(3)
+        ]
+        return [tf.gather(boxes, each) for each in kept]
+
+    rng = np.random.default_rng(3)
+    boxes = np.sort(rng.random((9, 2, 2)), 1).reshape(9, 4).astype(np.float32)
+    scores = rng.random((9, 3)).astype(np.float32)
+    converted = check(layer, spec(None, 4), spec(None, 3), inputs=[boxes, scores], static=False)
+    assert converted.ops.count("RANGE") == converted.ops.count("SELECT_V2") - 3 * (not sigma) == 1
