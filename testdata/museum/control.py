@@ -183,3 +183,23 @@ def filter_of_second_order() -> Callable[..., Any]:
         return tf.transpose(rows.stack())
 
     return tf.function(run)
+
+
+@case("here", "a branch that returns a size corrupts the heap once sizes change", spec(None, 3), spec())
+def branch_that_returns_a_size() -> Callable[..., Any]:
+    def layer(x: tf.Tensor, flag: tf.Tensor) -> tf.Tensor:
+        return tf.cond(flag > 0, lambda: tf.shape(x), lambda: tf.shape(x) * 2)
+
+    return layer
+
+
+@case("here", "one variable for both operands of an op ends the process in XNNPACK", spec(2, 3))
+def variable_plus_itself() -> Callable[..., Any]:
+    state = tf.Variable(tf.zeros([2, 3]))
+
+    def layer(x: tf.Tensor) -> tf.Tensor:
+        state.assign(x)
+        return state + state
+
+    layer.state = state  # type: ignore[attr-defined]
+    return layer
