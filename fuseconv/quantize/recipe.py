@@ -18,6 +18,7 @@ from fuseconv.quantize import fake_quant, lstm, shifts
 from fuseconv.quantize.affine import Range, constant_range, have_scales, parameters
 from fuseconv.quantize.grids import largest_numbers
 from fuseconv.quantize.loops import Carried, carried_scales, gates, join_ranges, join_steps, loops, wide_values
+from fuseconv.quantize.narrow import picks_constants, takes_narrow_weights
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
 from fuseconv.quantize.recurrent_products import (
     between_floats,
@@ -51,7 +52,8 @@ class Recipe:
     graph's, where they are integers themselves: those of a loop's body. carried: scales of what its own loops carry.
     states: types and scales of states of recurrent ops. shifts: scales of what ops add to channels in the steps of
     these. wide: tensors of 16 bits among those of 8, which sum up over steps. exact: tensors that the model itself
-    rounds, and whose numbers are to be its own. hybrid: products of floats with weights of 8 bits. converted:
+    rounds, and whose numbers are to be its own. hybrid: products of floats with weights of 8 bits. narrow: fused
+    recurrent ops that no integer kernel takes, and whose own kernels take such weights beside floats. converted:
     scales of tensors of one of these types as ops read them that compute on the other. largest: what
     `largest_of` has returned."""
 
@@ -67,6 +69,7 @@ class Recipe:
     wide: Set[Value] = frozenset()
     exact: Set[Value] = frozenset()
     hybrid: set[Op] = field(default_factory=set)
+    narrow: set[Op] = field(default_factory=set)
     converted: dict[Value, Quantization] = field(default_factory=dict)
     largest: dict[tuple[Value, int], np.ndarray] = field(default_factory=dict)
 
@@ -176,6 +179,7 @@ def _leave_sums_float(
         fed, moved = products_for(floats, module, integer - products, moves)
         products |= fed
         moved |= moves_of_floats(module, integer - products - floats, moves)
+        moved = {op for op in moved if not picks_constants(op)}
     for recipe in recipes.values():
         recipe.hybrid = recipe.integer & products
         recipe.why.update(dict.fromkeys(recipe.integer & floats, _ADDS_UP))
@@ -199,6 +203,8 @@ def _sorted_ops(
                 recipe.why[op] = why
             else:
                 recipe.integer.add(op)
+            if takes_narrow_weights(op, ranges, kernels) and not selection.refusal(op) and op not in coarse:
+                recipe.narrow.add(op)
     return recipe
 
 
@@ -291,7 +297,8 @@ def _linear_refusal(op: Op, recipe: Recipe) -> str:
 
 
 def _leave_moves_of_floats(graph: Graph, recipe: Recipe) -> None:
-    """Leave out ops that move numbers between ops of floats alone: nothing would be gained but two conversions."""
+    """Leave out ops that move numbers between ops of floats alone: nothing would be gained but two conversions, and
+    with a table its bytes."""
     useful = {value for value, scale in zip(graph.outputs, recipe.outputs) if scale is not None}
     made = {value for value, scale in zip(graph.inputs, recipe.inputs) if scale is not None}
     for op, scales in recipe.carried.items():
@@ -304,7 +311,7 @@ def _leave_moves_of_floats(graph: Graph, recipe: Recipe) -> None:
         if op not in recipe.integer:
             continue
         operands = data_operands(op)
-        moves = _moves(op, recipe)
+        moves = _moves(op, recipe) and not picks_constants(op)
         if moves and not any(value in made for value in operands) and not any(v in useful for v in op.results):
             recipe.integer.remove(op)
             recipe.why[op] = _BETWEEN_FLOATS

@@ -103,17 +103,19 @@ def to_integers(
 
     Conversions stand only where ops of floats, inputs and outputs are met. What loops sum up over steps is float in
     files of int8, or of 16 bits if an input or output is to be of integers. For a CPU, products around float sums
-    take floats: FULLY_CONNECTED(x, int8 w)."""
+    take floats: FULLY_CONNECTED(x, int8 w); so do fused recurrent ops without an integer kernel: RNN(x, int8 w)."""
     # They take longer to import than many a model to convert.
     from fuseconv.quantize.recipe import choose_recipes
     from fuseconv.quantize.rewriting import rewrite
+    from fuseconv.quantize.weights_to_int8 import narrow_weights
 
     selection.check(module)
     kernels = KERNELS[quantize]
     default, named = parse_io_types(io_types)
     float_sums = {default, *named.values()} == {FLOAT}
     # TFLite Micro, which files with a plan are for, has no kernels of floats beside int8, and so have others few.
-    hybrid = float_sums and not report.plans_arena and (target is None or target.on_cpu)
+    on_cpu = not report.plans_arena and (target is None or target.on_cpu)
+    hybrid, narrow = float_sums and on_cpu, set[Op]()
     for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection, float_sums, hybrid).items():
         changed = recipe.integer | recipe.hybrid | recipe.carried.keys()
         for op in graph.ops:
@@ -126,6 +128,9 @@ def to_integers(
         _warn_of_missing(report, recipe, calibration)
         if recipe.integer or recipe.hybrid or recipe.carried or recipe.inputs:
             rewrite(graph, recipe, calibration.moments, calibration.means)
+        narrow |= recipe.narrow
+    if narrow and on_cpu:
+        narrow_weights(module, report, selection, narrow)
 
 
 def _warn_of_missing(report: Report, recipe: Recipe, calibration: Calibration) -> None:

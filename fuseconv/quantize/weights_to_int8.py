@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
@@ -12,7 +13,7 @@ from fuseconv.quantize.affine import quantized_weights
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.hybrid import hybrid_weights
+from fuseconv.tfl.hybrid import RECURRENT, hybrid_weights
 from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
 
 # Below, rounding costs more than it saves. So does TFLiteConverter.
@@ -31,6 +32,12 @@ def weights_to_int8(module: Module, report: Report, selection: Selection) -> Non
     DEQUANTIZE(int8 w), but beside recurrent states of a dynamic batch (`weights_to_float16` tells why). What is
     gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i))."""
     selection.check(module)
+    narrow_weights(module, report, selection)
+
+
+def narrow_weights(module: Module, report: Report, selection: Selection, only: Container[Op] | None = None) -> None:
+    """Do what the pass `weights_to_int8` does. only: of these ops, of which is told why they are of floats; None for
+    all."""
     uses = _Uses(module)
     for graph in module.graphs():
         moving = has_moving_states(graph)
@@ -38,15 +45,17 @@ def weights_to_int8(module: Module, report: Report, selection: Selection) -> Non
         for op in graph.ops:
             out.append(op)
             weights = uses.weights.get(op)
-            if weights is None:
+            if weights is None or (only is not None and op not in only):
                 continue
             why = selection.refusal(op) or uses.refusal(op, moving)
+            if why and only is not None:
+                continue
             for value in weights:
                 size = math.prod(value.shape) * 4  # type: ignore[arg-type]
                 report.quantize(op, value.name, *(("float32", size, size, why) if why else ("int8", size, size // 4)))
             if not why:
                 uses.narrow(op, out, moving)
-                if op.type.endswith(("_LSTM", "_RNN")) and _SLOW not in report.warnings:
+                if op.type in RECURRENT and _SLOW not in report.warnings:
                     report.warnings.append(_SLOW)
         graph.ops = out
 

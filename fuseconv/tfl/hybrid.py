@@ -36,6 +36,8 @@ HYBRID = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": Weights((*range(1, 12), 16), None, True, outputs=0),
     "UNIDIRECTIONAL_SEQUENCE_RNN": Weights((1, 2), None, True, outputs=0),
 }
+# Those that run over the steps of a sequence.
+RECURRENT = frozenset(type for type in HYBRID if type.endswith(("_LSTM", "_RNN")))
 
 
 def hybrid_weights(op: Op) -> Weights | None:

@@ -47,6 +47,14 @@ def test_images() -> None:
     assert not _floats(converted) and converted.ops.count("DEQUANTIZE") == 1
 
 
+def test_embeddings_for_a_loop_of_floats() -> None:
+    """The table has 8 bits, though what reads its rows takes floats."""
+    x = keras.Input((7,), dtype="int32")
+    converted = _check(keras.Model(x, layers.GRU(8)(layers.Embedding(300, 16)(x))), low=300)
+    (table,) = [item for item in converted.report.quantized if item.op == "GATHER" and item.type == "int8"]
+    assert len(converted.data) < 4 * 300 * 16 and not table.why
+
+
 def test_attention_over_tokens() -> None:
     x = keras.Input((7,), dtype="int32")
     y = layers.Embedding(30, 16)(x)
@@ -169,6 +177,20 @@ def test_a_cell_state_that_is_read_stays_float() -> None:
     converted = _check(keras.Model(x, layers.Dense(3)(layers.Concatenate()([h, c]))))
     whys = {item.op: item.why for item in converted.report.quantized if item.why}
     assert whys["UNIDIRECTIONAL_SEQUENCE_LSTM"] == "other ops read its state"
+
+
+def test_weights_of_fused_layers_that_stay_float() -> None:
+    """They have 8 bits beside floats: an LSTM with an activation that the integer kernel has not, a cell state that is
+    read, also behind masked steps."""
+    x = keras.Input((6,), dtype="int32")
+    y = layers.Embedding(40, 32, mask_zero=True)(x)
+    y, _, c = layers.LSTM(16, return_sequences=True, return_state=True)(y)
+    y = layers.LSTM(16, activation="relu")(y)
+    converted = _check(keras.Model(x, layers.Dense(3)(layers.Concatenate()([y, c]))), low=40)
+    lstms = [item for item in converted.report.quantized if item.op == "UNIDIRECTIONAL_SEQUENCE_LSTM"]
+    assert len([item for item in lstms if item.why]) == 2
+    weights = [item for item in lstms if item.name]
+    assert len(weights) == 16 and {item.type for item in weights} == {"int8"}
 
 
 def test_small_results_of_a_kernel_with_one_scale() -> None:
