@@ -4,12 +4,13 @@ ones have ranges that are alike. What is summed up over steps has 16 bits, or is
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence, Set
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
 from fuseconv.quantize.affine import Range, parameters
+from fuseconv.quantize.copies import FEWEST_STEPS, kinds_of
 from fuseconv.tfl.traits import ELEMENTWISE
 
 # By which part of itself a range grows on each side, at most, where copies of its op have larger ones.
@@ -18,8 +19,6 @@ _ROOM = 0.25
 Carried = dict[Op, list[Quantization | None]]
 # By these, a number of one step becomes one of the next with its rounding errors, which add up.
 _ACCUMULATE = frozenset({"ADD", "MUL", "SELECT", "SELECT_V2", "SUB"})
-# Steps of an unrolled loop are more; what one node of a model becomes has seldom as many ops of a kind.
-FEWEST_STEPS = 3
 # Ops of more kinds between steps are those of a deep network.
 _MOST_KINDS = 32
 
@@ -61,15 +60,18 @@ def join_steps(module: Module, ranges: MutableMapping[Value, Range]) -> None:
     What one step meets in the samples, another meets later. No range grows by more than a part of itself on each side,
     for copies may be of different size: a state that grows, or terms of a series."""
     alike: dict[Hashable, list[tuple[Op, Value]]] = defaultdict(list)
+    of_makers: dict[Op, Hashable] = {}
     for graph in module.graphs():
+        kinds = kinds_of(graph)
         for op in graph.ops:
             for index, value in enumerate(op.results):
                 if op.sources and value in ranges and not ranges[value].fixed:
-                    alike[graph.name, _kind(op), index, value.shape].append((op, value))
+                    alike[graph.name, kinds[op], index, value.shape].append((op, value))
+        of_makers |= kinds
     copies: dict[Hashable, list[Value]] = defaultdict(list)
     for key, found in alike.items():
         for op, value in found if len(found) > 1 else ():
-            makers = tuple(None if each is None or each.op is None else _kind(each.op) for each in op.operands)
+            makers = tuple(None if each is None or each.op is None else of_makers[each.op] for each in op.operands)
             copies[key, makers].append(value)
     for values in copies.values():
         whole = ranges[values[0]]
@@ -79,10 +81,6 @@ def join_steps(module: Module, ranges: MutableMapping[Value, Range]) -> None:
             own = ranges[value]
             room = _ROOM * (own.largest - own.least)
             ranges[value] = Range(max(whole.least, own.least - room), min(whole.largest, own.largest + room))
-
-
-def _kind(op: Op) -> Hashable:
-    return op.type, op.sources
 
 
 def wide_values(module: Module, integer: Set[Op]) -> set[Value]:
@@ -116,27 +114,30 @@ def _between(first: Set[Value], last: Set[Value], graph: Graph, integer: Set[Op]
 def _between_copies(graph: Graph, integer: Set[Op]) -> list[Op]:
     """Return the ops of unrolled loops that make sums and products of their own copies' results in other steps."""
     ops = [op for op in graph.ops if op in integer and op.type in _ACCUMULATE and op.sources]
-    counts = Counter(map(_kind, ops))
-    ops = [op for op in ops if counts[_kind(op)] >= FEWEST_STEPS]
-    before = _kinds_on_the_way(ops, [op.operands for op in ops], [op.results for op in ops])
-    after = _kinds_on_the_way(ops[::-1], [op.results for op in reversed(ops)], [op.operands for op in reversed(ops)])
-    return [op for op in ops if _kind(op) in before[op] or _kind(op) in after[op]]
+    kinds = kinds_of(graph)
+    counts = Counter(kinds[op] for op in ops)
+    ops = [op for op in ops if counts[kinds[op]] >= FEWEST_STEPS]
+    before = _kinds_on_the_way(ops, kinds, [op.operands for op in ops], [op.results for op in ops])
+    back = ops[::-1]
+    after = _kinds_on_the_way(back, kinds, [op.results for op in back], [op.operands for op in back])
+    return [op for op in ops if kinds[op] in before[op] or kinds[op] in after[op]]
 
 
 def _kinds_on_the_way(
-    ops: Sequence[Op], read: Sequence[Sequence[Value | None]], made: Sequence[Sequence[Value | None]]
-) -> dict[Op, frozenset[Hashable]]:
+    ops: Sequence[Op], kinds: Mapping[Op, Hashable], read: Sequence[Sequence[Value | None]],
+    made: Sequence[Sequence[Value | None]],
+) -> dict[Op, frozenset[Hashable]]:  # fmt: skip
     """Return for each op the kinds of those that lead to it. ops: in the order of the way; read, made: the values that
     each meets on it, and hands on."""
-    kinds: dict[Op, frozenset[Hashable]] = {}
+    leading: dict[Op, frozenset[Hashable]] = {}
     of_values: dict[Value | None, frozenset[Hashable]] = {}
     none: frozenset[Hashable] = frozenset()
     for op, own, handed in zip(ops, read, made):
-        kinds[op] = none.union(*(of_values.get(value, none) for value in own if value is not None))
-        if len(kinds[op]) < _MOST_KINDS:
+        leading[op] = none.union(*(of_values.get(value, none) for value in own if value is not None))
+        if len(leading[op]) < _MOST_KINDS:
             for value in handed:
-                of_values[value] = of_values.get(value, none) | kinds[op] | {_kind(op)}
-    return kinds
+                of_values[value] = of_values.get(value, none) | leading[op] | {kinds[op]}
+    return leading
 
 
 def gates(graph: Graph, sums: Set[Value], integer: Set[Op], moves: Callable[[Op], bool]) -> set[Op]:
@@ -147,10 +148,11 @@ def gates(graph: Graph, sums: Set[Value], integer: Set[Op], moves: Callable[[Op]
     in integers. moves: whether an op only hands on numbers. Of unrolled loops, gates are ops that each step has."""
     if sums.isdisjoint(value for op in graph.ops for value in op.results):
         return set()
-    counts = Counter(_kind(op) for op in graph.ops)
+    kinds = kinds_of(graph)
+    counts = Counter(kinds.values())
     fewest = FEWEST_STEPS if sums.isdisjoint(graph.inputs) else 1
     near = [op for op in graph.ops if op in integer and (moves(op) or op.type in ELEMENTWISE)]
-    near = [op for op in near if moves(op) or counts[_kind(op)] >= fewest]
+    near = [op for op in near if moves(op) or counts[kinds[op]] >= fewest]
     found, reached = set(), set(sums)
     for op in near:
         if not reached.isdisjoint(op.operands):

@@ -8,11 +8,12 @@ sums of its products stay floats, as the gates that read them are. On a CPU that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value
-from fuseconv.quantize.loops import FEWEST_STEPS, loops
+from fuseconv.quantize.copies import FEWEST_STEPS, kinds_of
+from fuseconv.quantize.loops import loops
 from fuseconv.tfl.hybrid import hybrid_weights
 from fuseconv.tfl.traits import CONTROL_FLOW, ELEMENTWISE
 
@@ -56,8 +57,9 @@ def _between(given: Value, made: Value, body: Graph, integer: Set[Op], moves: _P
 def _between_steps(graph: Graph, integer: Set[Op], moves: _Predicate) -> list[Op]:
     """Return the products of unrolled loops that their own copies in other steps lead to, or that lead to these."""
     products = [op for op in graph.ops if is_product(op) and op in integer and op.sources]
-    counts = Counter(map(_kind, products))
-    copies = {op for op in products if counts[_kind(op)] >= FEWEST_STEPS}
+    kinds = _kinds(graph, products)
+    counts = Counter(kinds.values())
+    copies = {op for op in products if counts[kinds[op]] >= FEWEST_STEPS}
     if not copies:
         return []
     leading: dict[Value | None, frozenset[Hashable]] = {}
@@ -66,18 +68,19 @@ def _between_steps(graph: Graph, integer: Set[Op], moves: _Predicate) -> list[Op
     for op in graph.ops:
         if not _hands_on(op, moves):
             continue
-        kinds = none.union(*(leading.get(value, none) for value in op.operands))
+        found = none.union(*(leading.get(value, none) for value in op.operands))
         if op in copies:
-            recurrent |= kinds & {_kind(op)}
-            kinds |= {_kind(op)}
-        if kinds:
-            leading.update(dict.fromkeys(op.results, kinds))
-    return [op for op in products if op in copies and _kind(op) in recurrent]
+            recurrent |= found & {kinds[op]}
+            found |= {kinds[op]}
+        if found:
+            leading.update(dict.fromkeys(op.results, found))
+    return [op for op in products if op in copies and kinds[op] in recurrent]
 
 
-def _kind(op: Op) -> Hashable:
-    weights = op.operands[1]
-    return op.sources, None if weights is None else weights.shape
+def _kinds(graph: Graph, products: Sequence[Op]) -> dict[Op, Hashable]:
+    """Return the kinds of products; those of one node may have weights of several shapes."""
+    kinds = kinds_of(graph)
+    return {op: (kinds[op], None if op.operands[1] is None else op.operands[1].shape) for op in products}
 
 
 def _hands_on(op: Op, moves: _Predicate) -> bool:

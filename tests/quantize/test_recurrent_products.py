@@ -98,7 +98,7 @@ def test_unrolled_steps(count: int) -> None:
     module, _ = module_of(f"""
     main {{
       input %t0: float32[n,2]
-      {steps}%d: float32[n,2] = tfl.FULLY_CONNECTED(%t{count}, {_EYE})
+      {steps}%d: float32[n,2] = tfl.FULLY_CONNECTED(%t{count}, float32[2,2] [2, 0, 0, 1], _)
       return %d
     }}
     """)
