@@ -43,8 +43,8 @@ class Cell:
 
 def scan(
     k: Call, x: Value, states: Sequence[Value] | None, cell: Cell, mask: Value | None, run: Recurrence
-) -> tuple[Value, Value, list[Value]]:
-    """Build a loop of a cell over x [batch, time, ...], and return the last output, all of them, and the last states.
+) -> tuple[Value, list[Value]]:
+    """Build a loop of a cell over x [batch, time, ...], and return the last output or all of them, and the last states.
 
     states: the first ones; zeros if None. mask: [batch, time]; where it is False, nothing changes."""
     tf = k.tf
@@ -53,7 +53,10 @@ def scan(
     lists = [_as_list(k, x, run.go_backwards)]
     if mask is not None:
         lists.append(_as_list(k, tf.ExpandDims(mask, 2), run.go_backwards))
-    outputs = tf.TensorListReserve(tf.ints([-1, *cell.output]), count, element_dtype=k.dtype, dtype=types.VARIANT)
+    # As in Keras, a list of one row if only the last output is returned. The last state in its place would be the first
+    # one after no steps, which takes fused ops a CONCATENATION and a slice each.
+    rows = count if run.return_sequences else tf.ints(1)
+    outputs = tf.TensorListReserve(tf.ints([-1, *cell.output]), rows, element_dtype=k.dtype, dtype=types.VARIANT)
     before = [_zeros(k, batch, cell.output)] if mask is not None else []
     loop = [tf.ints(0), outputs, *before, *first, count, *(item.handle for item in lists)]
     body = _body(k, loop, len(before), lists, cell, run)
@@ -65,10 +68,14 @@ def scan(
         result.shape = value.shape
     final = made[2 + len(before) : 2 + len(before) + len(first)]
     stacked = tf.TensorListStack(made[1], tf.ints([-1, *cell.output]), dtype=k.dtype, element_dtype=k.dtype,
-                                 num_elements=int(count.data) if count.data is not None else -1)  # fmt: skip
+                                 num_elements=int(rows.data) if rows.data is not None else -1)  # fmt: skip
+    if not run.return_sequences:
+        last = tf.StridedSlice(stacked, tf.ints([-1]), tf.ints([0]), tf.ints([1]), end_mask=1, shrink_axis_mask=1)
+        last.shape = (k.shape(x)[0], *cell.output)
+        return last, final
     sequence = tf.Transpose(stacked, [1, 0, *range(2, 2 + len(cell.output))])
     sequence.shape = (k.shape(x)[0], k.shape(x)[1], *cell.output)
-    return made[2] if before else final[cell.shown], sequence, final
+    return sequence, final
 
 
 @dataclass(frozen=True)
@@ -135,7 +142,8 @@ def _body(
             kept = tf.number(0, k.dtype) if run.zero_output_for_mask else inputs[2]
             output = _selected(k, items[1], output, kept, cell.output)
             new = [_selected(k, items[1], a, b, dims) for a, b, dims in zip(new, states, cell.states)]
-        written = tf.TensorListSetItem(outputs, time, output, dtype=types.VARIANT)
+        row = time if run.return_sequences else tf.ints(0)
+        written = tf.TensorListSetItem(outputs, row, output, dtype=types.VARIANT)
         later = tf.AddV2(time, tf.ints(1))
         graph.outputs = [later, written, *([output] if before else []), *new, *inputs[2 + before + count :]]
     return FuncRef(graph.name)

@@ -69,10 +69,9 @@ def recurrent(k: Call, x: Any, states: Any, cell: Cell, run: Recurrence) -> Any:
         given = [k.tf.add("ReadVariableOp", [handle], {"dtype": types.FLOAT32}, types.FLOAT32, (k.known(x, 0), *dims))
                  for handle, dims in zip(variables, cell.states)]  # fmt: skip
     given = [k.autocast(state) for state in given] if given is not None else None
-    last, sequence, final = scan(k, x, given, cell, mask, run)
+    output, final = scan(k, x, given, cell, mask, run)
     for handle, state in zip(variables, final):
         k.tf.several("AssignVariableOp", [handle, k.single(state)], {"dtype": types.FLOAT32}, [])
-    output = sequence if run.return_sequences else last
     if run.time_major and run.return_sequences:
         output = k.tf.Transpose(output, [1, 0, *range(2, len(k.shape(output)))])
     if run.return_sequences:

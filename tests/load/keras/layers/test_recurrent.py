@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,15 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
     check_cases(CASES, name, tmp_path, formats=["keras"])
+
+
+@pytest.mark.parametrize(("of", "library"), [("LSTM", keras), ("SimpleRNN", keras), ("LSTM", tf_keras)])
+def test_the_last_output_after_unknown_steps_is_one_slice(of: str, library: Any, tmp_path: Path) -> None:
+    layers = library.layers
+    model = library.Sequential([library.Input((None, 4)), layers.Bidirectional(getattr(layers, of)(3))])
+    model.save(tmp_path / "model.keras")
+    made = Counter(record.type for record in convert(tmp_path / "model.keras").report.emitted)
+    assert made["CONCATENATION"] == 2  # of the states' sizes, and of both directions
 
 
 def test_masks_stop_the_recurrence(tmp_path: Path) -> None:
