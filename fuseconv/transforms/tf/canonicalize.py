@@ -24,6 +24,7 @@ from fuseconv.tf.operands import content_of
 from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.symbolic_content import FOLLOWED, content
+from fuseconv.tf.terms import operand_of
 from fuseconv.tf.traits import CALLS, FORWARDS, LOOPS, RUNNERS, VARIABLES
 from fuseconv.tfl.kernel_limits import LARGEST_RANK
 from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions
@@ -164,10 +165,17 @@ class _Walk:
         return True
 
     def drop_forwarding(self, op: Op) -> bool:
-        """Drop an op of a forwarding kind, if it hands its operands on: Identity(x) -> x. Return whether it is gone."""
-        if op.kind == "tf.Cast" and op.operands[0].dtype is not op.result.dtype:  # type: ignore[union-attr]
-            return False
+        """Drop an op of a forwarding kind, if it hands its operands on: Identity(x) -> x. Return whether it is gone.
+
+        So does a cast back from a type that holds the numbers: Cast(Cast(x, int64), int32) -> x."""
         operands = [value for value in op.operands if value is not None]
+        if op.kind == "tf.Cast" and operands[0].dtype is not op.result.dtype:
+            source = operand_of(operands[0], "tf.Cast")
+            if source is None or source.dtype is not op.result.dtype:
+                return False
+            if not np.can_cast(source.dtype.numpy, operands[0].dtype.numpy):
+                return False
+            operands = [source]
         if "shape" in op.attrs and shape_functions.contradiction(op):
             return False
         if op.kind == "tf.EnsureShape" and (self.depth or operands[0].op is not None):

@@ -156,6 +156,23 @@ def test_casts_to_the_same_type_and_identities_forward() -> None:
     assert module.signatures[0].graph.outputs[0].shape == (2,)
 
 
+@pytest.mark.parametrize(("narrow", "wide", "exact"), [
+    ("int32", "int64", True), ("int32", "float64", True), ("bool", "float32", True), ("float32", "float64", True),
+    ("int32", "float32", False), ("float32", "int64", False), ("int64", "int32", False), ("float32", "float16", False),
+])  # fmt: skip
+def test_casts_there_and_back_forward_what_the_type_between_holds(narrow: str, wide: str, exact: bool) -> None:
+    module, report = module_of(
+        f"""main {{
+        input %x: {narrow}[2]
+        %a: {wide}[2] = tf.Cast(%x)
+        %y: {narrow}[2] = tf.Cast(%a)
+        return %y
+        }}"""
+    )
+    canonicalize(module, report)
+    assert kinds(module) == ([] if exact else ["Cast", "Cast"])
+
+
 def test_a_size_that_changes_in_a_loop_is_no_longer_the_one_outside() -> None:
     module, _ = module_of(
         """main {
