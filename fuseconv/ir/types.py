@@ -43,6 +43,13 @@ class DType:
     def is_complex(self) -> bool:
         return self.numpy.kind == "c"
 
+    def holds(self, other: DType) -> bool:
+        """Return whether each number of another type is one of this type. numpy says so of float64 and integers of 64
+        bits, too, of which it rounds those beyond 53."""
+        if other.is_integer and other.numpy.itemsize == 8 and not self.is_integer:
+            return False
+        return np.can_cast(other.numpy, self.numpy)
+
     @property
     def is_handle(self) -> bool:
         """Return whether the type holds no numbers: resources and variants."""

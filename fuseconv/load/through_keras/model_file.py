@@ -116,8 +116,12 @@ def _made(library: Any, path: Path, known: Mapping[str, Any], trusted: bool) -> 
     except Exception as error:  # A layer raises whatever it likes at a configuration that is damaged.
         raise Untraceable(str(error)) from error
     # Keras gives such layers their first weights, and goes on.
-    for lost in filter(None, (_NOT_SAVED.match(str(warning.message)) for warning in told)):
-        raise Untraceable(f"the file has no weights for {lost[1]}: older versions save no layers in lists of lists")
+    lost = next(filter(None, (_NOT_SAVED.match(str(warning.message)) for warning in told)), None)
+    if lost is not None:
+        raise Untraceable(
+            f"the file has no weights for {lost[1]}, since older versions save no layers in lists of lists; export the "
+            "model itself as a SavedModel"
+        )
     return model
 
 
@@ -160,7 +164,8 @@ def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputE
     own = next(iter(refusals.values()))
     unknown = _UNKNOWN.search(str(own))
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
-    sentence = f"{path} cannot be loaded. {'; '.join(reasons)}{help}."
+    # Another Keras would make the same model, where it is one that cannot be traced.
+    sentence = f"{path} cannot be loaded. {'; '.join(reasons)}{'' if isinstance(own, Untraceable) else help}."
     if unknown:
         operation = "Keras 3" in refusals and path.suffix != ".keras" and unknown[1] in allow_list.OPERATIONS
         sentence = (_unreadable_operation if operation else config_check.unknown_object)(path, unknown[1])

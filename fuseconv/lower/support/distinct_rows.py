@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.traits import ADDS, FORWARDS, INJECTIVE, LOOPS, REORDERS, REPEATS, RESHAPES, SLICES
 
 # So many values are looked at: there is no end of ways through columns that are put together from each other.
@@ -29,6 +30,9 @@ def numbering_variables(module: Module) -> dict[Value, int]:
     for graph in module.graphs() if module.functions else ():
         for op in graph.ops:
             if op.kind not in LOOPS:
+                for function, _ in bodies(op, module):
+                    # Which may be a loop's body as well.
+                    axes.update(dict.fromkeys(function.inputs))
                 continue
             body = module.functions[op.attrs["body"].name]
             for before, variable, after in zip(op.operands, body.inputs, body.outputs):

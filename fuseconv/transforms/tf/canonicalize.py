@@ -171,9 +171,7 @@ class _Walk:
         operands = [value for value in op.operands if value is not None]
         if op.kind == "tf.Cast" and operands[0].dtype is not op.result.dtype:
             source = operand_of(operands[0], "tf.Cast")
-            if source is None or source.dtype is not op.result.dtype:
-                return False
-            if not np.can_cast(source.dtype.numpy, operands[0].dtype.numpy):
+            if source is None or source.dtype is not op.result.dtype or not operands[0].dtype.holds(source.dtype):
                 return False
             operands = [source]
         if "shape" in op.attrs and shape_functions.contradiction(op):

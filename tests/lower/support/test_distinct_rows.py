@@ -155,3 +155,9 @@ def test_variables_that_a_range_before_the_loop_numbers() -> None:
 def test_variables_that_not_each_loop_numbers() -> None:
     assert _known_variables("%x") == {"k": 0}
     assert _known_variables("%r", "%x") == _known_variables("%x", "%r") == {"k": 0}
+
+
+def test_variables_of_a_body_that_is_called_as_well() -> None:
+    call = " = tf.PartitionedCall(int32[] 0, %y, %y, %k) {'f': @body}"
+    module, _ = module_of(LOOP.format("\n  ".join([RESULTS.format("b") + call, WHILE.format("a", "%r")])))
+    assert numbering_variables(module) == {}

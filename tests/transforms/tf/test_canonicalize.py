@@ -158,6 +158,7 @@ def test_casts_to_the_same_type_and_identities_forward() -> None:
 
 @pytest.mark.parametrize(("narrow", "wide", "exact"), [
     ("int32", "int64", True), ("int32", "float64", True), ("bool", "float32", True), ("float32", "float64", True),
+    ("int64", "float64", False), ("uint64", "float64", False), ("int64", "complex128", False),
     ("int32", "float32", False), ("float32", "int64", False), ("int64", "int32", False), ("float32", "float16", False),
 ])  # fmt: skip
 def test_casts_there_and_back_forward_what_the_type_between_holds(narrow: str, wide: str, exact: bool) -> None:
