@@ -39,7 +39,7 @@ LEFT = {
         quantize/balance_inputs.py:_LEAVES_INPUTS lower/support/uint64_as_int64.py:_SIGNLESS""",
     "a fact of numbers that one rule needs: bounded, monotonic, without rest, of one sign": """fusions/lerp.py:_BOUNDED
         fusions/reassociate_constants.py:_SMOOTH fusions/reassociate_constants.py:_STEPS lower/ops/fft.py:_ANGLES
-        tf/batching_rules.py:_MAY_FAIL transforms/rnn/reroll.py:_LINEAR tf/symbolic_content.py:_COMPARING
+        tf/batching_rules.py:_MAY_FAIL transforms/rnn/unrolled_steps.py:_LINEAR tf/symbolic_content.py:_COMPARING
         transforms/tf/demote_float64.py:_CHOOSING transforms/tf/bucketize_step_functions.py:_SCALING
         transforms/tf/demote_float64.py:_QUOTIENTS transforms/tf/fold_default_branches.py:_LOGIC
         transforms/tf/propagate_splats.py:_REDUCTIONS transforms/tfl/canonicalize_tfl.py:_CLAMPS
@@ -53,7 +53,7 @@ LEFT = {
         transforms/tf/reject_vector_signs.py:_DIAGONALS lower/support/uint64_as_int64.py:_ORDERED""",
     "a fact of sizes that one rule needs": """tf/folders/bounds.py:_MOVES fuse/sampling.py:_SHAPES
         transforms/tf/demote_float64.py:_COUNTS
-        transforms/rnn/reroll.py:_SIZES transforms/tfl/fill_from_tensors.py:_SIZES
+        transforms/rnn/unrolled_steps.py:_SIZES transforms/tfl/fill_from_tensors.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:INDEXED
         transforms/tfl/legalize_outputs.py:SIZED_BY_DATA""",
     "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES

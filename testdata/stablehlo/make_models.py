@@ -119,6 +119,13 @@ def keras_models() -> None:
         "bidirectional": [layers.Input((5, 3)), layers.Bidirectional(layers.LSTM(4, return_sequences=True))],
         "average": [layers.Input((5, 6, 2)), layers.AveragePooling2D(3, 2, padding="same")],
     }
+    short = layers.Input((4, 3))
+    sequences["unrolled_masked_lstm"] = [short, layers.Masking(), layers.LSTM(4, unroll=True)]
+    sequences["unrolled_lstms"] = [
+        short, layers.LSTM(4, unroll=True, return_sequences=True), layers.LSTM(2, unroll=True)
+    ]  # fmt: skip
+    both = layers.Bidirectional(layers.LSTM(4, unroll=True, return_sequences=True))
+    sequences["unrolled_bidirectional"] = [short, both]
     models = {name: keras.Sequential(parts) for name, parts in sequences.items()}
     models["attention"] = keras.Model(heads, layers.MultiHeadAttention(2, 4)(heads, heads))
     rng = np.random.default_rng(9)
@@ -128,6 +135,54 @@ def keras_models() -> None:
                 weight.assign(rng.normal(size=weight.shape) * 0.5)
         sizes = ",".join(map(str, made.inputs[0].shape[1:]))
         case(f"keras_{name}", lambda x, made=made: made(x, training=False), "b," + sizes)
+        if name.startswith("unrolled"):
+            case(f"keras_{name}_static", lambda x, made=made: made(x, training=False), "3," + sizes)
+
+
+def _torch_direction(x: Any, units: int, rng: np.random.Generator) -> tuple[list[Any], Any, Any]:
+    """Return the outputs of an LSTM and its last states, written out as PyTorch's exports do: the input is projected at
+    once, a state has a dimension of size 1 in front, sums are multiplied by 1."""
+    time, batch, width = x.shape
+    kernel, recurrent, bias, other = (
+        jnp.asarray(rng.normal(size=size) * 0.5, jnp.float32)
+        for size in ((width, 4 * units), (units, 4 * units), 4 * units, 4 * units)
+    )  # fmt: skip
+    every = jnp.matmul(x, jnp.broadcast_to(kernel, (time, width, 4 * units))) * jnp.ones((), x.dtype) + bias
+    h = c = jnp.reshape(jnp.zeros((2, batch, units))[1:2], (batch, units))
+    made = []
+    for step in range(time):
+        row = jnp.reshape(every[step : step + 1], (batch, 4 * units))
+        total = jnp.dot(jnp.reshape(h, (batch, units)), recurrent) * 1.0 + other + row
+        i, f, g, o = jnp.split(jnp.reshape(total, (1, batch, 4 * units)), 4, axis=2)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        made.append(h)
+    return made, h, c
+
+
+def torch_lstm(x: Any, layers: int = 1, both: bool = False) -> Any:
+    """Return the outputs of `torch.nn.LSTM(batch_first=True)`, and the states."""
+    rng = np.random.default_rng(3)
+    y = jnp.transpose(x, (1, 0, 2))
+    states = []
+    for _ in range(layers):
+        made, *last = _torch_direction(y, 4, rng)
+        outputs = jnp.concatenate(made, 0)
+        states.append(last)
+        if both:
+            made, *last = _torch_direction(jnp.flip(y, 0), 4, rng)
+            outputs = jnp.concatenate([outputs, jnp.flip(jnp.concatenate(made, 0), 0)], 2)
+            states.append(last)
+        y = outputs
+    return jnp.transpose(y, (1, 0, 2)), *(jnp.concatenate(each, 0) for each in zip(*states))
+
+
+def torch_models() -> None:
+    for batch in ("3,", BATCH):
+        suffix = "_dynamic" if batch == BATCH else ""
+        case(f"torch_lstm{suffix}", torch_lstm, f"{batch}4,3")
+        case(f"torch_lstms{suffix}", lambda x: torch_lstm(x, layers=2), f"{batch}4,3")
+        case(f"torch_bidirectional{suffix}", lambda x: torch_lstm(x, both=True), f"{batch}4,3")
 
 
 def shapes() -> None:
@@ -157,6 +212,7 @@ def models() -> None:
     model("decoder", Decoder(), "5", batches=(BATCH,))
     model("unet", UNet(), "8,6,3")
     keras_models()
+    torch_models()
     shapes()
     composites()
 

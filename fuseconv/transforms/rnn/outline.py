@@ -163,6 +163,8 @@ class Outline:
         """Let the readers of the loop read the call; return the ops between them."""
         out: list[Op] = []
         between = TfBuilder(out, tf.op)
+        if self.masked is None and isinstance(self.loop.steps, int) and self.loop.steps > 0:
+            finals = [last, *finals[1:]]  # which both directions give as well
         for i, state in zip(self.cell.states, finals):
             replace_uses(self.loop.op.results[i], state)
         if self.masked is not None and self.masked.previous is not None:
@@ -204,6 +206,8 @@ class Outline:
                 replace_uses(reader.result, last)
             elif not time_major and self.output.every and _is_swap(reader):
                 replace_uses(reader.result, every)
+            elif not time_major and self.output.every and is_reversal(reader, 0):
+                replace_uses(reader.result, self.turned(tf, every))
         if not self.output.every:
             replace_uses(stack.result, tf.ExpandDims(last, 0))
             return
@@ -215,6 +219,15 @@ class Outline:
             turned = tf.ReverseV2(sequence, [0])
             turned.shape = sequence.shape
             replace_uses(stack.result, turned)
+
+    def turned(self, tf: TfBuilder, every: Value) -> Value:
+        """Return all outputs [batch, time, units] as [time, batch, units], the last one first. They are turned around
+        first, as both directions are merged there."""
+        turned = tf.ReverseV2(every, [1])
+        turned.shape = every.shape
+        made = tf.Transpose(turned, _SWAP)
+        made.shape = (self.loop.steps, self.batch, self.width(self.cell.states[0]))
+        return made
 
     def in_order(self, stack: Op) -> list[Value]:
         """Return the values that are the stacked outputs in the order of the steps: where each step puts its output in

@@ -10,9 +10,10 @@ from fuseconv.ir.graph import Module
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.traits import LOOPS
+from fuseconv.transforms.rnn.rows import TAKES_ROWS, has_rows
 
 # Loops, and what gives the elements of a sequence to steps that are written out.
-_ROOTS = LOOPS | {"tf.Unpack"}
+_ROOTS = LOOPS | TAKES_ROWS
 
 
 @module_pass("raise-rnn-loops", kinds=_ROOTS)
@@ -20,6 +21,8 @@ def raise_rnn_loops(module: Module, report: Report) -> None:
     """Outline loops that are recurrent layers: While(...) -> call of a function annotated lstm_* or rnn_*.
 
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
+    if not any(has_rows(graph) or any(op.kind in LOOPS for op in graph.ops) for graph in module.graphs()):
+        return
     from fuseconv.transforms.rnn.raise_rnn_loops_driver import raise_loops  # takes long to load; few models need it
 
     raise_loops(module, report)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
@@ -14,7 +15,7 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.iota import counts_up
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.terms import either_way, number_of, operand_of, shaped
-from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
+from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES, SLICES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
 from fuseconv.transforms.tf.batch_gathers import batch_gather
 from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softplus
@@ -95,10 +96,13 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 
 def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Name a mean that is a sum times the inverse of its count, as canonicalization leaves it."""
+    """Forward what is multiplied by 1; name a mean that is a sum times the inverse of its count, as canonicalization
+    leaves it."""
     for x, factor in either_way(op):
         number = number_of(factor)
         same = op.result.shape == x.shape
+        if number == 1 and same:
+            return [x]
         pool = average_pool(x, tf, factor=factor.data) if same and factor.data is not None else None
         if pool is not None:
             return [pool]
@@ -123,6 +127,29 @@ def _mean(op: Op, x: Value, count: float, tf: TfBuilder) -> list[Value] | None:
         return None
     attrs = {"keep_dims": True} if total.attrs.get("keep_dims") else {}
     return [tf.add("Mean", [value, axes], attrs, x.dtype, op.result.shape)]
+
+
+def _shared_weights(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Multiply by one matrix where each of a batch has the same, as PyTorch expands the weights of a layer:
+    BatchMatMulV2(x, BroadcastTo(w)) -> BatchMatMulV2(x, w)."""
+    x, weights = op.operands
+    source = operand_of(weights, "tf.BroadcastTo") or weights
+    if x is None or source is None or source.shape is None or x.shape is None or op.result.shape is None:
+        return None
+    if len(source.shape) < 3 or x.shape[:-2] != op.result.shape[:-2]:
+        return None
+    matrix = source.shape[-2:]
+    if source.data is not None and is_static(source.shape):
+        data = source.data.reshape(-1, *source.data.shape[-2:])
+        if not data.size or any(each.tobytes() != data[0].tobytes() for each in data):
+            return None
+        one = constant(data[0], source.dtype, source.name)
+    elif set(source.shape[:-2]) == {1} and is_static(matrix):
+        sizes = [size for size in matrix if isinstance(size, int)]
+        one = tf.add("Reshape", [source, tf.ints(sizes)], {}, source.dtype, matrix)
+    else:
+        return None
+    return [tf.add(op.type, [x, one], dict(op.attrs), op.result.dtype, op.result.shape)]
 
 
 def _difference(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -342,6 +369,18 @@ def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
     return [tf.add("Squeeze", [value], {"squeeze_dims": sorted(reduced)}, value.dtype, op.result.shape)]
 
 
+def _reshaped(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Fill a part of what is filled with one number in its own shape: Reshape(Fill([2, b, 4], 0)[0], [b, 4]) ->
+    Fill([b, 4], 0), as PyTorch starts the states of recurrent layers; else slice what was taken as a scalar."""
+    filled = op.operands[0]
+    while filled is not None and filled.op is not None and filled.op.kind in SLICES:
+        filled = filled.op.operands[0]
+    shape = op.operands[1] if op.kind == "tf.Reshape" and filled is not op.operands[0] else None
+    if filled is None or filled.op is None or filled.op.kind != "tf.Fill" or shape is None or shape.is_const:
+        return _element(op, tf)
+    return [tf.add("Fill", [shape, filled.op.operands[1]], {}, filled.dtype, op.result.shape)]
+
+
 def _element(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Slice a vector of one element, which was taken as a scalar: Reshape(x[2], [1]) -> x[2:3].
 
@@ -367,11 +406,12 @@ def _one_more(value: Value) -> Value | None:
 
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
+    "tf.BatchMatMulV2": _shared_weights,
     "tf.BroadcastTo": _filled, "tf.Expm1": elu_below_zero, "tf.GatherNd": batch_gather, "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
     "tf.StridedSlice": _slice, "tf.Sub": _difference,
     "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
-    **dict.fromkeys(RESHAPES, _element), **dict.fromkeys(TESTS, test_of_boolean),
+    **dict.fromkeys(RESHAPES, _reshaped), **dict.fromkeys(TESTS, test_of_boolean),
     **dict.fromkeys(("tf.Equal", "tf.Less"), _comparison),
 }  # fmt: skip

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape, is_static
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import added_units
@@ -42,6 +43,8 @@ def _sink(graph: Graph) -> bool:
         ops.append(op)
         if op.kind in _ELEMENTWISE:
             changed |= _bare(op, ops)
+        elif op.kind in RESHAPES:
+            changed |= _squeeze(op, ops)
         elif op.kind == _BROADCAST and _reach_through(op, ops):
             changed = True
         elif op.kind == _BROADCAST and op.operands[0].shape == op.result.shape:  # type: ignore[union-attr]
@@ -50,6 +53,34 @@ def _sink(graph: Graph) -> bool:
                 replace_uses(op.result, op.operands[0])  # type: ignore[arg-type]
     graph.ops = ops
     return changed
+
+
+def _squeeze(op: Op, out: list[Op]) -> bool:
+    """Broadcast without the dimensions of size 1 that a reshape drops again, as `jnp.tile` adds them:
+    Reshape(BroadcastTo(x, [1, b, 4, 1]), [b, 4]) -> BroadcastTo(Reshape(x, [b, 1]), [b, 4])."""
+    wide = op.operands[0].op if op.operands[0] is not None else None
+    x = wide.operands[0] if wide is not None and wide.kind == _BROADCAST else None
+    shape = op.result.shape
+    if wide is None or x is None or x.shape is None or shape is None or wide.result.shape is None:
+        return False
+    units = added_units(shape, wide.result.shape)
+    sizes = [1] * (len(wide.result.shape) - len(x.shape)) + [d if isinstance(d, int) else -1 for d in x.shape]
+    if not units or sizes.count(-1) > 1 or 0 in sizes:
+        return False
+    target = constant(np.array(shape, np.int32), types.INT32) if is_static(shape) else None
+    if target is None:
+        # One with a -1 in it is no shape to broadcast to.
+        target = op.operands[1] if op.kind == "tf.Reshape" else None
+        if target is None or target.is_const:
+            return False
+    kept = [size for axis, size in enumerate(sizes) if axis not in units]
+    known = [*([1] * (len(sizes) - len(x.shape))), *x.shape]
+    out.pop()
+    tf = TfBuilder(out, op)
+    narrow = tf.add("Reshape", [x, tf.ints(kept)], {}, x.dtype, tuple(d for a, d in enumerate(known) if a not in units))
+    replace_uses(op.result, tf.add("BroadcastTo", [narrow, target], {}, x.dtype, shape))
+    detach(op)
+    return True
 
 
 def _reach_through(op: Op, out: list[Op]) -> bool:

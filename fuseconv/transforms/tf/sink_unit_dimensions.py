@@ -14,6 +14,7 @@ import numpy as np
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import added_units, content_of
@@ -154,6 +155,37 @@ class _Sinking:
         made = tf.add(op.type, [core.value, tf.ints(reduced)], dict(op.attrs), op.result.dtype, shape)
         return _Core(made, units)
 
+    def slice(self, op: Op, tf: TfBuilder) -> _Core | None:
+        """Slice the core, where the dimensions of size 1 are taken whole: ExpandDims(x, 0)[:, :4] -> x[:4]."""
+        core, spec = self.cores[op.operands[0]], SliceSpec.of(op)  # type: ignore[index]
+        takes = spec.takes() if spec is not None else None
+        if takes is None or len(takes) != len(op.result.shape):  # type: ignore[arg-type]
+            return None
+        kept = tuple(take for axis, take in enumerate(takes) if axis not in core.units)
+        bounds = [bound for take in kept for bound in (take.begin, take.end)]
+        if not all(bound is None or isinstance(bound, int) for bound in bounds):
+            return None
+        if not all(takes[axis].takes_all(1) for axis in core.units):
+            return None
+        *operands, masks = SliceSpec(kept).operands()
+        shape = _without(op.result.shape, core.units)
+        ints = [tf.ints(each) for each in operands]  # type: ignore[arg-type]
+        return _Core(tf.add("StridedSlice", [core.value, *ints], masks, op.result.dtype, shape), core.units)
+
+    def join(self, op: Op, tf: TfBuilder) -> _Core | None:
+        """Pack what is joined along the dimension that it need not have: ConcatV2(ExpandDims(x), ExpandDims(y)) ->
+        Pack(x, y)."""
+        *values, along = op.operands
+        axis, rank = content_of(along), len(op.result.shape)  # type: ignore[arg-type]
+        # Sizes and indices are known, and have fewer ops, as vectors that are joined.
+        if axis is None or not op.result.dtype.is_float or not all(v is not None and v in self.cores for v in values):
+            return None
+        unit = int(axis) % rank
+        if not all(unit in self.cores[v].units for v in values):  # type: ignore[index]
+            return None
+        parts = [self.without(v, frozenset({unit}), tf) for v in values if v is not None]
+        return _Core(tf.add("Pack", parts, {"axis": unit}, op.result.dtype, op.result.shape), frozenset())
+
     def einsum(self, op: Op, tf: TfBuilder) -> _Core | None:
         """Drop the letters of dimensions of size 1."""
         sides = op.attrs.get("equation", "").replace(" ", "").split("->")
@@ -199,5 +231,6 @@ def _restored(tf: TfBuilder, core: _Core, shape: Shape) -> Value:
 
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(_ELEMENTWISE, _Sinking.elementwise), **dict.fromkeys(RESHAPES, _Sinking.reshape),
-    **dict.fromkeys(REDUCTIONS, _Sinking.reduction), "tf.Einsum": _Sinking.einsum, "tf.Transpose": _Sinking.transpose,
+    **dict.fromkeys(REDUCTIONS, _Sinking.reduction), "tf.ConcatV2": _Sinking.join, "tf.Einsum": _Sinking.einsum,
+    "tf.StridedSlice": _Sinking.slice, "tf.Transpose": _Sinking.transpose,
 }  # fmt: skip

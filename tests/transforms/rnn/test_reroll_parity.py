@@ -215,3 +215,114 @@ def test_what_each_output_is_put_together_with() -> None:
 
 def test_steps_that_read_what_is_no_sequence_stay() -> None:
     assert LSTM not in check(lambda x, vector: _with_each(x, vector, True), SPEC, VECTOR).ops
+
+
+def _steps(elements: list[tf.Tensor], first: tf.Tensor, projected: bool = False) -> tuple[list[tf.Tensor], tf.Tensor]:
+    """Return the outputs of steps from such first states, and the last cell state. projected: the elements are
+    x @ KERNEL + BIAS."""
+    h = c = first
+    made = []
+    for element in elements:
+        total = element + h @ RECURRENT if projected else element @ KERNEL + h @ RECURRENT + BIAS
+        i, f, g, o = (total[:, n * UNITS : (n + 1) * UNITS] for n in range(4))
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        h = tf.sigmoid(o) * tf.tanh(c)
+        made.append(h)
+    return made, c
+
+
+def _zeros(x: tf.Tensor) -> tf.Tensor:
+    return tf.zeros([tf.shape(x)[0], UNITS])
+
+
+SLICES: dict[str, Callable[[tf.Tensor, int], tf.Tensor]] = {
+    "picked": lambda x, t: x[:, t],
+    "counted from the end": lambda x, t: x[:, t - TIME, :],
+    "squeezed": lambda x, t: tf.squeeze(x[:, t : t + 1], 1),
+    "sliced": lambda x, t: tf.reshape(tf.slice(x, [0, t, 0], [-1, 1, -1]), [-1, IN]),
+}
+
+
+@pytest.mark.parametrize("take", SLICES.values(), ids=SLICES)
+@pytest.mark.parametrize("spec", [SPEC, FIXED], ids=["any batch", "two rows"])
+def test_elements_that_are_sliced(take: Callable[[tf.Tensor, int], tf.Tensor], spec: tf.TensorSpec) -> None:
+    def run(x: tf.Tensor) -> tf.Tensor:
+        return tf.stack(_steps([take(x, t) for t in range(TIME)], _zeros(x))[0], 1)
+
+    assert Counter(check(run, spec, static=False).ops)[LSTM] == 1
+
+
+def test_slices_that_leave_a_step_out_stay() -> None:
+    assert LSTM not in check(lambda x: _steps([x[:, t] for t in (0, 1, 2, 4, 5)], _zeros(x))[0][-1], FIXED).ops
+
+
+def test_slices_of_several_steps_stay() -> None:
+    def run(x: tf.Tensor) -> tf.Tensor:
+        return _steps([tf.reduce_mean(x[:, t : t + 2], 1) for t in range(TIME)], _zeros(x))[0][-1]
+
+    assert LSTM not in check(run, FIXED).ops
+
+
+def _time_major(x: tf.Tensor) -> tf.Tensor:
+    return tf.unstack(tf.transpose(x, [1, 0, 2]) @ KERNEL + BIAS)
+
+
+PROJECTED: dict[str, Callable[[tf.Tensor], list[tf.Tensor]]] = {
+    "as it is": lambda x: tf.unstack(x @ KERNEL + BIAS, axis=1),
+    "time in front": _time_major,
+    "as a matrix": lambda x: tf.unstack(
+        tf.reshape(tf.reshape(x, [-1, IN]) @ KERNEL + BIAS, [-1, TIME, 4 * UNITS]), axis=1
+    ),
+    "bias behind": lambda x: tf.unstack(
+        tf.reshape(tf.reshape(x, [-1, IN]) @ KERNEL, [-1, TIME, 4 * UNITS]) + BIAS, axis=1
+    ),
+    "backwards": lambda x: tf.unstack(tf.reverse(x @ KERNEL + BIAS, [1]), axis=1),
+}
+
+
+@pytest.mark.parametrize("elements", PROJECTED.values(), ids=PROJECTED)
+def test_a_sequence_that_is_projected_at_once(elements: Callable[[tf.Tensor], list[tf.Tensor]]) -> None:
+    def run(x: tf.Tensor) -> tf.Tensor:
+        return tf.stack(_steps(elements(x), _zeros(x), projected=True)[0], 1)
+
+    for spec in (SPEC, FIXED):
+        ops = Counter(check(run, spec, static=False).ops)
+        assert ops[LSTM] == 1
+        assert not ops["FULLY_CONNECTED"]
+
+
+def test_a_projection_that_mixes_steps_stays() -> None:
+    def run(x: tf.Tensor) -> tf.Tensor:
+        mixed = tf.reshape(x, [-1, TIME * IN]) @ tf.tile(KERNEL, [TIME, TIME])
+        return _steps(tf.unstack(tf.reshape(mixed, [2, TIME, -1]), axis=1), _zeros(x), projected=True)[0][-1]
+
+    ops = check(run, FIXED).ops
+    assert "FULLY_CONNECTED" in ops
+
+
+@pytest.mark.parametrize("number", [0.0, 0.5])
+def test_first_states_that_the_reader_broadcasts(number: float) -> None:
+    def run(x: tf.Tensor) -> list[tf.Tensor]:
+        h, c = _zeros(x), tf.constant(number)
+        for t in range(TIME):
+            i, f, g, o = tf.split(x[:, t] @ KERNEL + h @ RECURRENT + BIAS, 4, axis=1)
+            c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+            h = tf.sigmoid(o) * tf.tanh(c)
+        return [h, c]
+
+    for spec in (SPEC, FIXED):
+        assert LSTM in check(run, spec, static=False).ops
+
+
+@pytest.mark.parametrize("spec", [SPEC, FIXED], ids=["any batch", "two rows"])
+def test_both_directions_of_steps(spec: tf.TensorSpec) -> None:
+    def run(x: tf.Tensor) -> list[tf.Tensor]:
+        y = tf.transpose(x, [1, 0, 2]) @ KERNEL + BIAS
+        forward, _ = _steps(tf.unstack(y), _zeros(x), projected=True)
+        backward, _ = _steps(tf.unstack(tf.reverse(y, [0])), _zeros(x), projected=True)
+        both = tf.concat([tf.stack(forward), tf.reverse(tf.stack(backward), [0])], 2)
+        return [tf.transpose(both, [1, 0, 2]), forward[-1], backward[-1]]
+
+    ops = Counter(check(run, spec, static=False).ops)
+    assert ops[BI_LSTM] == 1
+    assert not ops["REVERSE_V2"]

@@ -226,3 +226,55 @@ def test_an_index_of_nothing_and_one_without_a_sign_stay(dtype: str, count: int)
         "%m: int32[n] = tf.Minimum(%i, int32[] -1)"]  # fmt: skip
     floor = f"%at: {dtype}[n] = tf.Maximum(%m, {dtype}[] 0)"
     check_pass("simplify-stablehlo", _main(*lines, *held, floor, result="%at", input=f"%x: {dtype}[n]"))
+
+
+@pytest.mark.parametrize(("factor", "shape", "drops"), [
+    ("float32[] 1.0", "n,4", True), ("float32[1,1] [[1.0]]", "n,4", True), ("float32[1,1,1] [[[1.0]]]", "1,n,4", False),
+    ("float32[] -1.0", "n,4", False),
+])  # fmt: skip
+def test_what_is_multiplied_by_one(factor: str, shape: str, drops: bool) -> None:
+    line = f"%y: float32[{shape}] = tf.Mul(%x, {factor})"
+    check_pass("simplify-stablehlo", _main(line), _main(result="%x") if drops else None)
+
+
+_MATRICES = "float32[2,1,3] [[[1, 2, 3]], [[1, 2, 3]]]"
+
+
+@pytest.mark.parametrize(("weights", "shared"), [
+    (_MATRICES, True), ("float32[2,1,3] [[[1, 2, 3]], [[1, 2, 4]]]", False), ("float32[1,3] [[1, 2, 3]]", False),
+])  # fmt: skip
+def test_weights_that_each_of_a_batch_has(weights: str, shared: bool) -> None:
+    x = "%x: float32[2,5,1]"
+    product = "%y: float32[2,5,3] = tf.BatchMatMulV2(%x, {})"
+    after = _main(product.format("float32[1,3] [[1, 2, 3]]"), input=x)
+    check_pass("simplify-stablehlo", _main(product.format(weights), input=x), after if shared else None)
+
+
+def test_weights_that_are_broadcast_to_a_batch() -> None:
+    wide = "%w: float32[n,1,3] = tf.BroadcastTo({}, %s)"
+    inputs = "%x: float32[n,5,1]\ninput %s: int32[3]\ninput %k: float32[1,1,3]"
+    product = "%y: float32[n,5,3] = tf.BatchMatMulV2(%x, {})"
+    check_pass(
+        "simplify-stablehlo",
+        _main(wide.format("%k"), product.format("%w"), input=inputs),
+        _main(wide.format("%k"), "%one: float32[1,3] = tf.Reshape(%k, int32[2] [1, 3])", product.format("%one"),
+              input=inputs),
+    )  # fmt: skip
+
+
+def test_weights_that_make_a_batch_stay() -> None:
+    product = f"%y: float32[2,5,3] = tf.BatchMatMulV2(%x, {_MATRICES})"
+    check_pass("simplify-stablehlo", _main(product, input="%x: float32[1,5,1]"))
+
+
+def test_a_part_of_one_number() -> None:
+    inputs = "%s: int32[3]\ninput %t: int32[2]"
+    part = "tf.StridedSlice(%a, int32[3] [1, 0, 0], int32[3] [2, 0, 0], int32[3] [1, 1, 1])"
+    before = [
+        "%a: float32[2,n,4] = tf.Fill(%s, float32[] 2.0)",
+        f"%b: float32[1,n,4] = {part} {{'begin_mask': 6, 'end_mask': 6}}",
+    ]  # fmt: skip
+    check_pass(
+        "simplify-stablehlo", _main(*before, "%y: float32[n,4] = tf.Reshape(%b, %t)", input=inputs),
+        _main(*before, "%y: float32[n,4] = tf.Fill(%t, float32[] 2.0)", input=inputs),
+    )  # fmt: skip

@@ -137,3 +137,34 @@ def test_a_scalar_that_is_broadcast_and_reshaped_is_read_itself() -> None:
     }
     """
     check_pass("sink-broadcasts", before, before.replace("tf.Mul(%x, %column)", "tf.Mul(%x, %s)"))
+
+
+_TILED = """
+    main {{
+      input %mask: float32[n,1]
+      input %wide: int32[4]
+      input %shape: int32[2]
+      %a: float32[1,n,1,1] = tf.Reshape(%mask, int32[4] [1, -1, 1, 1])
+      %b: float32[1,n,4,1] = tf.BroadcastTo(%a, %wide)
+      {}
+      return %y
+    }}
+    """
+
+
+def test_dimensions_of_size_1_that_are_dropped_again() -> None:
+    check_pass(
+        "sink-broadcasts",
+        _TILED.format("%y: float32[n,4] = tf.Reshape(%b, %shape)"),
+        _TILED.format("%c: float32[n,1] = tf.Reshape(%a, int32[2] [-1, 1])\n"
+                      "%y: float32[n,4] = tf.BroadcastTo(%c, %shape)"),
+    )  # fmt: skip
+
+
+def test_dimensions_that_are_merged_stay() -> None:
+    merged = _TILED.format("%y: float32[4*n] = tf.Reshape(%b, int32[1] [-1])")
+    check_pass("sink-broadcasts", merged)
+
+
+def test_a_shape_that_is_left_open_stays() -> None:
+    check_pass("sink-broadcasts", _TILED.format("%y: float32[n,4] = tf.Reshape(%b, int32[2] [-1, 4])"))

@@ -88,6 +88,43 @@ def test_what_drops_them_again_is_nothing() -> None:
                _main(_ADDED, result="%x"))  # fmt: skip
 
 
+def test_a_slice_of_the_others() -> None:
+    ends = "int32[3] [0, 0, 1], int32[3] [0, 0, 3], int32[3] [1, 1, 1]"
+    _sinks([f"%y: float32[n,1,2] = tf.StridedSlice(%a, {ends}) {{'begin_mask': 3, 'end_mask': 3}}"],
+           ["%b: float32[n,2] = tf.StridedSlice(%x, int32[2] [0, 1], int32[2] [0, 3], int32[2] [1, 1])"
+            " {'begin_mask': 1, 'end_mask': 1}",
+            "%y: float32[n,1,2] = tf.Reshape(%b, int32[3] [-1, 1, 2])"])  # fmt: skip
+
+
+def test_a_slice_of_the_dimension_itself_stays() -> None:
+    ends = "int32[3] [0, 1, 0], int32[3] [0, 1, 0], int32[3] [1, 1, 1]"
+    _sinks([line := f"%y: float32[n,0,4] = tf.StridedSlice(%a, {ends}) {{'begin_mask': 5, 'end_mask': 5}}"], [line])
+
+
+def test_what_is_joined_along_it_is_packed() -> None:
+    _sinks(["%b: float32[n,1,4] = tf.Neg(%a)", "%y: float32[n,2,4] = tf.ConcatV2(%a, %b, int32[] 1)"],
+           ["%c: float32[n,4] = tf.Neg(%x)", "%b: float32[n,1,4] = tf.Reshape(%c, int32[3] [-1, 1, 4])",
+            "%y: float32[n,2,4] = tf.Pack(%x, %c) {'axis': 1}"])  # fmt: skip
+
+
+def test_what_is_joined_along_another_stays() -> None:
+    _sinks([line := "%y: float32[n,1,8] = tf.ConcatV2(%a, %a, int32[] 2)"], [line])
+
+
+@pytest.mark.parametrize("units", [[1], [1, 1]], ids=["sizes", "indices"])
+def test_integers_are_joined(units: list[int]) -> None:
+    rank, last = len(units), len(units) - 1
+    added, joined = str(units)[1:-1], ",".join(["1"] * last + ["2"])
+    check_pass("sink-unit-dimensions", f"""
+    main {{
+      input %x: int32[]
+      %a: int32[{added.replace(" ", "")}] = tf.Reshape(%x, int32[{rank}] [{added}])
+      %y: int32[{joined}] = tf.ConcatV2(%a, %a, int32[] {last})
+      return %y
+    }}
+    """)
+
+
 @pytest.mark.parametrize("lines", [
     ["%a: float32[n,1,4] = tf.Reshape(%x, int32[3] [-1, 1, 4])", "%y: float32[n,n,4] = tf.AddV2(%a, %x)"],
     ["%a: float32[n,2,2] = tf.Reshape(%x, int32[3] [-1, 2, 2])", "%y: float32[n,2,2] = tf.Neg(%a)"],
