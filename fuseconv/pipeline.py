@@ -41,6 +41,7 @@ from fuseconv.transforms.tf.drop_unchanged_writes import drop_unchanged_writes
 from fuseconv.transforms.tf.eliminate_dead_variables import eliminate_dead_variables
 from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
 from fuseconv.transforms.tf.forward_slices import forward_slices
+from fuseconv.transforms.tf.forward_writes import forward_writes
 from fuseconv.transforms.tf.freeze_variables import freeze_variables
 from fuseconv.transforms.tf.functionalize_control_flow import functionalize_control_flow
 from fuseconv.transforms.tf.guard_branches import guard_branches
@@ -161,7 +162,7 @@ PREPARE_TF: Pipeline = (
     decompose_ragged_rows, decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, decompose_optimizers,
     drop_unchanged_writes.when(_has_stablehlo), freeze_variables,
     legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
-    eliminate_dead_variables, Repeat(CLEANUP, until=_no_constant_branch), decompose_cudnn_rnn,
+    Repeat(CLEANUP, until=_no_constant_branch), forward_writes, eliminate_dead_variables, decompose_cudnn_rnn,
     decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize,
     *STABLEHLO,
 )  # fmt: skip
