@@ -16,6 +16,7 @@ from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import AfterChanges, Context, Deferred, Pipeline, Repeat, Stage
 from fuseconv.transforms.loops.fold_constant_loops import fold_constant_loops
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
+from fuseconv.transforms.loops.hoist_variable_reads import hoist_variable_reads
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
 from fuseconv.transforms.loops.normalize_loops import normalize_loops
 from fuseconv.transforms.loops.raise_scans import raise_scans
@@ -162,7 +163,8 @@ PREPARE_TF: Pipeline = (
     decompose_ragged_rows, decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, decompose_optimizers,
     drop_unchanged_writes.when(_has_stablehlo), freeze_variables,
     legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
-    Repeat(CLEANUP, until=_no_constant_branch), forward_writes, eliminate_dead_variables, decompose_cudnn_rnn,
+    Repeat(CLEANUP, until=_no_constant_branch), hoist_variable_reads, forward_writes,
+    eliminate_dead_variables, decompose_cudnn_rnn,
     decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize,
     *STABLEHLO,
 )  # fmt: skip

@@ -12,13 +12,10 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, replace_uses
 from fuseconv.ir.rewriter import erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import aliases, are_read
-from fuseconv.tf.side_effects import bodies
-from fuseconv.tf.traits import FORWARDS, VARIABLES
+from fuseconv.tf.resource_alias import VariableUses, are_read
+from fuseconv.tf.traits import VARIABLES
 
 _READ, _WRITE = "tf.ReadVariableOp", "tf.AssignVariableOp"
-# Ops on a handle that leave the variable as it is.
-_HARMLESS = FORWARDS | {_READ, "tf.VarIsInitializedOp", "ir.return"}
 
 
 @module_pass("forward-writes", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,), kinds=VARIABLES)
@@ -29,56 +26,16 @@ def forward_writes(module: Module, report: Report) -> None:
     anything reads it goes. Requires inferred shapes: a value that may be of another shape than the variable stays."""
     if not are_read(module, VARIABLES):
         return
-    names = aliases(module, VARIABLES)
-    touched = _Touched(module, names)
+    uses = VariableUses(module)
     for graph in module.graphs():
-        _Walk(touched, report).run(graph)
-
-
-class _Touched:
-    """Which variables ops read or write, in functions that they run as well."""
-
-    def __init__(self, module: Module, names: dict[Value, set[str]]) -> None:
-        self.module = module
-        self.names = names
-        self._of_functions: dict[str, tuple[set[str], set[str]]] = {}
-
-    def name(self, handle: Value | None) -> str | None:
-        """Return the one variable that a handle is of; None if it may be of several."""
-        known = self.names.get(handle, set())  # type: ignore[arg-type]
-        return next(iter(known)) if len(known) == 1 else None
-
-    def by(self, op: Op) -> tuple[set[str], set[str]]:
-        """Return the variables that an op may read, or write, and those that it may write."""
-        functions = bodies(op, self.module)
-        used: set[str] = set()
-        written: set[str] = set()
-        for body, _ in functions:
-            also_used, also_written = self._by_function(body)
-            used |= also_used
-            written |= also_written
-        if not functions and op.kind not in FORWARDS:
-            for operand in op.operands:
-                known = self.names.get(operand, set()) if operand is not None else set()
-                used |= known
-                if op.kind not in _HARMLESS:
-                    written |= known
-        return used, written
-
-    def _by_function(self, body: Graph) -> tuple[set[str], set[str]]:
-        if body.name not in self._of_functions:
-            found = self._of_functions[body.name] = (set(), set())
-            for op in body.ops:
-                for known, more in zip(found, self.by(op)):
-                    known |= more
-        return self._of_functions[body.name]
+        _Walk(uses, report).run(graph)
 
 
 class _Walk:
     """The walk over a graph. held: what variables hold there; unread: the last write of each that nothing has read."""
 
-    def __init__(self, touched: _Touched, report: Report) -> None:
-        self.touched = touched
+    def __init__(self, uses: VariableUses, report: Report) -> None:
+        self.uses = uses
         self.report = report
         self.held: dict[str, Value] = {}
         self.unread: dict[str, Op] = {}
@@ -86,7 +43,7 @@ class _Walk:
     def run(self, graph: Graph) -> None:
         gone: dict[Op, None] = {}
         for op in graph.ops:
-            name = self.touched.name(op.operands[0]) if op.kind in (_READ, _WRITE) else None
+            name = self.uses.name(op.operands[0]) if op.kind in (_READ, _WRITE) else None
             if name is None:
                 self._forget(op)
             elif op.kind == _READ:
@@ -103,12 +60,12 @@ class _Walk:
                 self.unread[name] = op
         for op in gone:
             why = "the variable is known to hold" if op.kind == _READ else "it is written again before it is read:"
-            self.report.removed(op, "forward-writes", f"{why} {self.touched.name(op.operands[0])}")
+            self.report.removed(op, "forward-writes", f"{why} {self.uses.name(op.operands[0])}")
         erase_ops(graph, gone)
 
     def _forget(self, op: Op) -> None:
-        used, written = self.touched.by(op)
-        for name in used:
+        read, written = self.uses.by(op)
+        for name in read | written:
             self.unread.pop(name, None)
         for name in written:
             self.held.pop(name, None)

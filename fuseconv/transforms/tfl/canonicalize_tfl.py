@@ -236,9 +236,13 @@ def single_concatenation(op: Op, tfl: Builder) -> Value | None:
 
 @_rewrites("CAST")
 def same_type(op: Op, tfl: Builder) -> Value | None:
-    """it casts to the type that its operand has"""
-    operand = op.operands[0]
-    return operand if operand is not None and operand.dtype is op.result.dtype else None
+    """it casts to the type that its operand has, or back from one that holds its numbers"""
+    (value,) = op.operands
+    if value is None or value.dtype is op.result.dtype:
+        return value
+    source = value.op.operands[0] if value.op is not None and value.op.kind == "tfl.CAST" else None
+    fits = source is not None and source.dtype is op.result.dtype and value.dtype.holds(source.dtype)
+    return source if fits else None
 
 
 @_rewrites("REAL", "IMAG")

@@ -354,3 +354,20 @@ def test_slices_of_unknown_sizes_in_branches() -> None:
       return %f
     }
     """)  # noqa: E501
+
+
+@pytest.mark.parametrize(("x", "between", "stays"), [
+    ("int32", "int64", False), ("bool", "float32", False), ("int32", "float32", True), ("int64", "int32", True),
+])  # fmt: skip
+def test_a_cast_back(x: str, between: str, stays: bool) -> None:
+    before = f"""
+    main {{
+      input %x: {x}[n,2]
+      %a: {between}[n,2] = tfl.CAST(%x) {{}}
+      %b: {x}[n,2] = tfl.CAST(%a) {{}}
+      %y: {x}[n,2,1] = tfl.EXPAND_DIMS(%b, int32[] 2) {{}}
+      return %y
+    }}
+    """
+    after = "\n".join(line for line in before.splitlines() if "%b:" not in line).replace("%b", "%x")
+    check_pass("canonicalize-tfl", before, None if stays else after)
