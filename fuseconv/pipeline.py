@@ -41,6 +41,7 @@ from fuseconv.transforms.tf.downcast_float64 import downcast_float64
 from fuseconv.transforms.tf.drop_unchanged_writes import drop_unchanged_writes
 from fuseconv.transforms.tf.eliminate_dead_variables import eliminate_dead_variables
 from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
+from fuseconv.transforms.tf.forward_equal_elements import forward_equal_elements
 from fuseconv.transforms.tf.forward_slices import forward_slices
 from fuseconv.transforms.tf.forward_writes import forward_writes
 from fuseconv.transforms.tf.freeze_variables import freeze_variables
@@ -174,7 +175,7 @@ COMPOSITES: Pipeline = (
     inline_composites.when(_has_functions), canonicalize,
 )  # fmt: skip
 
-LOWER_LISTS: Pipeline = (Repeat((lower_tensor_lists, canonicalize)),)
+LOWER_LISTS: Pipeline = (Repeat((lower_tensor_lists, canonicalize, forward_equal_elements)),)
 MEASURE_LISTS: Pipeline = (
     Repeat((lower_tensor_lists, canonicalize, measure_list_elements, canonicalize), until=has_no_lists),
 )
@@ -187,7 +188,7 @@ OPTIMIZE_LOOPS: Pipeline = (
 FUSE: Pipeline = (
     *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP, Repeat((fold_constant_loops, canonicalize)),
     raise_scans.when(_raises_scans), canonicalize, reduce_while_operands.when(_raises_scans), canonicalize,
-    Repeat((infer_list_elements, canonicalize)),
+    Repeat((forward_equal_elements, infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
     *OPTIMIZE_LOOPS, *MEASURE_LISTS, forward_slices, propagate_splats, canonicalize,
     *STABLEHLO, fuse_tf_patterns, eliminate_dead_code,

@@ -59,6 +59,11 @@ def TensorListLength(tf: TfBuilder, op: Op, rank: int, x: Value) -> Value:
 
 
 @_rewrites()
+def TensorListElementShape(tf: TfBuilder, op: Op, rank: int, x: Value) -> Value:
+    return tf.StridedSlice(tf.Shape(x, dtype=op.result.dtype), [1], [0], [1], end_mask=1)
+
+
+@_rewrites()
 def TensorListGather(tf: TfBuilder, op: Op, rank: int, x: Value, indices: Value, element_shape: Value) -> Value:
     return x if counts(indices, x) else tf.GatherV2(x, indices, 0)
 
@@ -128,6 +133,22 @@ def resized(tf: TfBuilder, x: Value, size: Value) -> Value:
     more = tf.Maximum(tf.Sub(size, tf.size(x)), 0)
     shape = tf.ConcatV2(tf.Reshape(more, [1]), _rest(tf, x), 0)
     return tf.ConcatV2(x, tf.Fill(shape, zero(x.dtype), dtype=x.dtype), 0)
+
+
+@_rewrites()
+def AddN(tf: TfBuilder, op: Op, rank: int, *lists: Value) -> Value:
+    """Add lists of equally many elements, as gradients do, elementwise; one that was never written counts as 0."""
+    return tf.AddN(*lists)
+
+
+@_rewrites()
+def ZerosLike(tf: TfBuilder, op: Op, rank: int, x: Value) -> Value:
+    return tf.ZerosLike(x)
+
+
+@_rewrites()
+def TensorListConcatLists(tf: TfBuilder, op: Op, rank: int, x: Value, y: Value) -> Value:
+    return tf.ConcatV2(x, y, 0)
 
 
 @_rewrites("TensorListConcat", "TensorListConcatV2")

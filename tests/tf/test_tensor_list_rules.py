@@ -33,3 +33,31 @@ rejected "the size of an element that is written into the list is not known to b
       return %n2, %rows, %set3
     }
     """)
+
+
+def test_lists_are_added_and_joined() -> None:
+    check_pass("lower-tensor-lists", """
+    main {
+      input %x: float32[3,2]
+      input %y: float32[3,2]
+      %a: variant[*] = tf.TensorListFromTensor(%x, int32[1] [2])
+      %b: variant[*] = tf.TensorListFromTensor(%y, int32[1] [2])
+      %zeros: variant[*] = tf.ZerosLike(%a)
+      %sum: variant[*] = tf.AddN(%a, %b, %zeros)
+      %both: variant[*] = tf.TensorListConcatLists(%sum, %b) {'element_dtype': float32}
+      %shape: int64[*] = tf.TensorListElementShape(%both)
+      %all: float32[*] = tf.TensorListStack(%both, int32[1] [2])
+      return %all, %shape
+    }
+    """, """
+    main {
+      input %x: float32[3,2]
+      input %y: float32[3,2]
+      %zeros: float32[*] = tf.ZerosLike(%x)
+      %sum: float32[*] = tf.AddN(%x, %y, %zeros)
+      %both: float32[*] = tf.ConcatV2(%sum, %y, int32[] 0)
+      %n: int64[*] = tf.Shape(%both)
+      %shape: int64[*] = tf.StridedSlice(%n, int32[1] [1], int32[1] [0], int32[1] [1]) {'end_mask': 1}
+      return %both, %shape
+    }
+    """)

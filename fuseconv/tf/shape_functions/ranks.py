@@ -25,7 +25,7 @@ _TABLE = Path(__file__).with_name("ranks.txt")
 _KERNELS = Path(__file__).with_name("kernel_ranks.txt")
 # Ops that are not asked: those of lists take a scalar of -1 for an unknown shape, and no other; of ragged ones
 # TensorFlow never answers.
-_NOT_ASKED = ("Ragged", "TensorList")
+_NOT_ASKED = ("EmptyTensorList", "Ragged", "TensorList")
 _ANY = "*"
 _SEVERAL = "..."
 # Of more dimensions nothing was asked: whatever is said of the largest holds for them.

@@ -130,6 +130,17 @@ def TensorListResize(op: Op, listed: Value, size: Value) -> Shapes:
     return (scalar(size), *shape_of(listed)[1:])
 
 
+@infers()
+def TensorListElementShape(op: Op, listed: Value) -> Shapes:
+    return (len(shape_of(listed)) - 1,)
+
+
+@infers()
+def TensorListConcatLists(op: Op, a: Value, b: Value) -> Shapes:
+    count, *element = shape_of(a)
+    return (count + shape_of(b)[0], *element)
+
+
 @infers("TensorListConcat", "TensorListConcatV2")
 def tensor_list_concat(
     op: Op, listed: Value, element_shape: Value | None = None, leading_dims: Value | None = None

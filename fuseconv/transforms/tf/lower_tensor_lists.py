@@ -47,7 +47,9 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
         appends = Appends(module)
         ready = [each for each in found if each.settle(appends)] or [each for each in found if each.grow(appends)]
         if ready:
-            _replace_lists(module, ready, report)
+            # Once the others are tensors, what sizes are pushed may turn out to be the same in each step.
+            first = [each for each in ready if not (each.is_stack() and each.dtype in (types.INT32, types.INT64))]
+            _replace_lists(module, first or ready, report)
             return True
         parted = [each for each in found if is_split(each)]
         for each in parted:

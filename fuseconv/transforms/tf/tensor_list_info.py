@@ -41,6 +41,8 @@ STATES = {
     "tf.TensorListFromTensor": 1, "tf.TensorListGetItem": 2, "tf.TensorListGather": 2, "tf.TensorListPopBack": 1,
     "tf.TensorListStack": 1, "tf.TensorListReserve": 0, "tf.EmptyTensorList": 0,
 }  # fmt: skip
+# The ops of lists onto which elements are pushed, and popped from: gradients' of what a loop's steps computed.
+_STACK = frozenset({"tf.EmptyTensorList", "tf.TensorListLength", "tf.TensorListPopBack", "tf.TensorListPushBack"})
 # Ops that take elements of one shape only.
 _STACKS = frozenset({"tf.TensorListGather", "tf.TensorListStack"})
 JOINS = frozenset({"tf.TensorListConcat", "tf.TensorListConcatV2"})
@@ -95,6 +97,10 @@ class TensorList:
     def _kinds(self) -> set[str]:
         return {op.kind for op, _, _ in self.ops}
 
+    def is_stack(self) -> bool:
+        """Return whether the elements are those that were pushed, and no others."""
+        return self._kinds() <= _STACK
+
     def _is_ragged(self) -> bool:
         """Return whether elements of different numbers of rows are joined."""
         counts = {shape[0] for op, _, _ in self.ops if op.kind in WRITES and (shape := written_shape(op))}
@@ -108,11 +114,12 @@ class TensorList:
             # Elements that are joined may differ in their numbers of rows, and nothing else.
             if self._kinds().isdisjoint(JOINS) or (len(counts) == 1 and isinstance(next(iter(counts)), int)):
                 return True
-        handles = [
-            (op, [v for v in op.operands if v is not None and v.dtype is types.VARIANT]) for op, _, _ in self.ops
-        ]
-        origins = [op for op, taken in handles if not taken]
+        origins = self.origins()
         return bool(origins) and all(is_static(stated_shape(op)) for op in origins)
+
+    def origins(self) -> list[Op]:
+        """Return the ops that make the list of no other."""
+        return [op for op, _, _ in self.ops if all(v is None or v.dtype is not types.VARIANT for v in op.operands)]
 
     def _is_appended(self, appends: Appends) -> bool:
         """Return whether the list is written in order, and nothing but stacked or concatenated in the end."""
@@ -243,8 +250,15 @@ def values_before(graph: Graph, place: int) -> Iterator[Value]:
     them have to come after it."""
     yield from graph.inputs
     for op in graph.ops[:place]:
-        if op.type not in REWRITES:
+        if not _takes_lists(op):
             yield from op.results
+
+
+def _takes_lists(op: Op) -> bool:
+    """Return whether an op takes or makes lists; AddN and ZerosLike may also be ops on tensors."""
+    if op.type not in REWRITES:
+        return False
+    return any(value is not None and value.dtype is types.VARIANT for value in (*op.operands, *op.results))
 
 
 def has_variants(module: Module) -> bool:

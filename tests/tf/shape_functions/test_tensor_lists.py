@@ -51,6 +51,8 @@ CASES: list[tuple[str, list[Value], list[Any]]] = [
     ("TensorListPopBack", [_list(3, B), _vector(-1)], [(2, B), (B,)]),
     ("TensorListLength", [_list(3, B)], [()]),
     ("TensorListResize", [_list(3, B), THREE], [(3, B)]),
+    ("TensorListElementShape", [_list(3, B)], [(1,)]),
+    ("TensorListConcatLists", [_list(3, B), _list(2, B)], [(5, B)]),
     ("TensorListConcat", [_list(3, B, 4)], [(3 * B, 4), (3,)]),
     ("TensorListConcatV2", [_list(3, B, 4), UNKNOWN, _vector()], [(3 * B, 4), (3,)]),
     ("TensorListSplit", [_x(6, B), UNKNOWN, _vector(2, 2, 2)], [(3, 2, B)]),

@@ -61,3 +61,22 @@ def test_a_shape_that_is_stated_stays() -> None:
       return %y
     }
     """)
+
+
+def test_an_element_shape_is_what_the_list_was_made_with() -> None:
+    check_pass("infer-list-elements", """
+    main {
+      input %x: float32[2,8]
+      %list: variant[*] = tf.TensorListReserve(int32[] -1, int32[] 3) {'element_dtype': float32}
+      %set: variant[*] = tf.TensorListSetItem(%list, int32[] 0, %x)
+      %shape: int32[*] = tf.TensorListElementShape(%set)
+      return %set, %shape
+    }
+    """, """
+    main {
+      input %x: float32[2,8]
+      %list: variant[*] = tf.TensorListReserve(int32[2] [2, 8], int32[] 3) {'element_dtype': float32}
+      %set: variant[*] = tf.TensorListSetItem(%list, int32[] 0, %x)
+      return %set, int32[] -1
+    }
+    """)
