@@ -69,6 +69,7 @@ from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
+from fuseconv.transforms.tfl.concat_narrow_pixels import concat_narrow_pixels
 from fuseconv.transforms.tfl.delegate_copies import delegate_copies
 from fuseconv.transforms.tfl.fill_broadcasts import fill_broadcasts
 from fuseconv.transforms.tfl.fill_from_tensors import fill_from_tensors
@@ -195,8 +196,8 @@ FUSE: Pipeline = (
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (
-    legalize_padding, sink_input_reshapes.when(_stays_float_in_litert), canonicalize_tfl, sizes_of_inputs,
-    pack_to_concat,
+    legalize_padding, concat_narrow_pixels.when(_stays_float_in_litert),
+    sink_input_reshapes.when(_stays_float_in_litert), canonicalize_tfl, sizes_of_inputs, pack_to_concat,
     # Each target takes one form of a broadcast, and TILE no int16.
     tile_broadcasts.when(_stays_float_in_litert), fill_from_tensors.when(_stays_float_in_litert),
     fill_broadcasts.when(_stays_float_in_litert),

@@ -10,6 +10,7 @@ from typing import Any
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK
@@ -37,7 +38,24 @@ def check(m: Match) -> None:
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     axis = int((m.multiples.data != 1).argmax())
-    return tfl.concatenation(*[m.x] * int(m.multiples.data[axis]), axis=axis)
+    count = int(m.multiples.data[axis])
+    shape, behind = m.result.shape, m.x.shape[axis + 1 :]
+    source: Value = _without_unit(m.x, behind) if m.x.shape[axis] == 1 and behind else m.x
+    if source is m.x or shape is None or sum(not isinstance(size, int) for size in shape) > 1:
+        return tfl.concatenation(*[m.x] * count, axis=axis)
+    # What is copied is what stands behind the dimension of 1; what follows mostly is a reshape too.
+    copies = tfl.concatenation(*[source] * count, axis=len(source.shape or ()) - len(behind))
+    return tfl.reshape(copies, [size if isinstance(size, int) else -1 for size in shape])
+
+
+def _without_unit(x: Value, behind: Shape) -> Value:
+    """Return what reshapes made x of, as long as they left its last dimensions."""
+    while x.op is not None and x.op.kind in ("tfl.RESHAPE", "tfl.EXPAND_DIMS"):
+        source = x.op.operands[0]
+        if source is None or source.shape is None or source.shape[-len(behind) :] != behind:
+            break
+        x = source
+    return x
 
 
 FUSIONS = [Fusion("repetition", "CONCATENATION", tiled, rewrite, check)]

@@ -17,9 +17,17 @@ def test_keras_layers():
     import keras
 
     image = tf.TensorSpec([None, 4, 5, 3])
-    check(keras.layers.UpSampling2D(2), image, ops=["RESHAPE", "CONCATENATION", "RESHAPE", "CONCATENATION", "RESHAPE"])
-    check(keras.layers.UpSampling1D(3), X, ops=["RESHAPE", "CONCATENATION", "RESHAPE"])
-    check(keras.layers.RepeatVector(4), tf.TensorSpec([None, 3]), ops=["RESHAPE", "CONCATENATION", "RESHAPE"])
+    check(keras.layers.UpSampling2D((2, 1)), image, ops=["CONCATENATION", "RESHAPE"])
+    check(keras.layers.UpSampling1D(3), X, ops=["CONCATENATION", "RESHAPE"])
+    check(keras.layers.RepeatVector(4), tf.TensorSpec([None, 3]), ops=["CONCATENATION", "RESHAPE"])
+
+
+def test_a_last_dimension_of_one_is_copied_as_it_is():
+    check(lambda x: tf.repeat(x, 2, 2), X, ops=["RESHAPE", "CONCATENATION", "RESHAPE"])
+
+
+def test_several_unknown_sizes():
+    check(lambda x: tf.tile(x[:, :, None], [1, 1, 3, 1]), tf.TensorSpec([None, None, 4]), static=False)
 
 
 @pytest.mark.parametrize("multiples", [[1, 2, 2], [1, 6, 1]])
