@@ -11,7 +11,7 @@ import numpy as np
 from fuseconv.ir.dims import Dim, either, plain_names
 from fuseconv.ir.graph import Op
 from fuseconv.ir.types import STRING
-from fuseconv.tf.folders.registry import TABLE, Declined, kernel, require, widened
+from fuseconv.tf.folders.registry import TABLE, Declined, kernel, require, rounded_once, widened
 from fuseconv.tf.operands import nonnegative
 
 
@@ -112,7 +112,7 @@ def mul_no_nan(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def power(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if _integer(y):
         require(bool(np.all(y >= 0)))
-    return np.power(x, y)
+    return rounded_once(np.power)(x, y)
 
 
 @kernel("Maximum")
@@ -147,7 +147,7 @@ def squared_difference(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @kernel("Atan2")
 def atan2(op: Op, y: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return np.arctan2(y, x)
+    return rounded_once(np.arctan2)(y, x)
 
 
 @kernel("Xdivy")
@@ -157,12 +157,12 @@ def xdivy(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @kernel("Xlogy")
 def xlogy(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.where(x == 0, x.dtype.type(0), x * np.log(y))
+    return np.where(x == 0, x.dtype.type(0), x * rounded_once(np.log)(y))
 
 
 @kernel("Xlog1py")
 def xlog1py(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.where(x == 0, x.dtype.type(0), x * np.log1p(y))
+    return np.where(x == 0, x.dtype.type(0), x * rounded_once(np.log1p)(y))
 
 
 @kernel("Complex")
@@ -277,13 +277,16 @@ def _unary(function: Callable) -> Callable:
 
 
 _UNARY: dict[str, Callable] = {
-    "Abs": np.abs, "Acos": np.arccos, "Acosh": np.arccosh, "Asin": np.arcsin, "Asinh": np.arcsinh,
-    "Atan": np.arctan, "Atanh": np.arctanh, "Ceil": np.ceil, "Conj": np.conj, "Cos": np.cos, "Cosh": np.cosh,
-    "Exp": np.exp, "Expm1": np.expm1, "Floor": np.floor, "IsFinite": np.isfinite, "IsInf": np.isinf,
-    "IsNan": np.isnan, "Log": np.log, "Log1p": np.log1p, "LogicalNot": np.logical_not, "Neg": np.negative,
-    "Rint": np.rint, "Sin": np.sin, "Sinh": np.sinh, "Sqrt": np.sqrt, "Square": np.square, "Tan": np.tan,
-    "Tanh": np.tanh, "ComplexAbs": np.abs, "Real": np.real, "Imag": np.imag, "Angle": np.angle,
+    "Abs": np.abs, "Ceil": np.ceil, "Conj": np.conj, "Floor": np.floor, "IsFinite": np.isfinite, "IsInf": np.isinf,
+    "IsNan": np.isnan, "LogicalNot": np.logical_not, "Neg": np.negative, "Rint": np.rint, "Sqrt": np.sqrt,
+    "Square": np.square, "ComplexAbs": np.abs, "Real": np.real, "Imag": np.imag, "Angle": np.angle,
 }  # fmt: skip
+_TRANSCENDENTAL: dict[str, Callable] = {
+    "Acos": np.arccos, "Acosh": np.arccosh, "Asin": np.arcsin, "Asinh": np.arcsinh, "Atan": np.arctan,
+    "Atanh": np.arctanh, "Cos": np.cos, "Cosh": np.cosh, "Exp": np.exp, "Expm1": np.expm1, "Log": np.log,
+    "Log1p": np.log1p, "Sin": np.sin, "Sinh": np.sinh, "Tan": np.tan, "Tanh": np.tanh,
+}  # fmt: skip
+_UNARY |= {_name: rounded_once(_ufunc) for _name, _ufunc in _TRANSCENDENTAL.items()}
 for _name, _ufunc in _UNARY.items():
     TABLE.declare(_name)(_unary(_ufunc))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir.graph import Op
-from fuseconv.tf.folders.registry import kernel, require, widened
+from fuseconv.tf.folders.registry import kernel, require, rounded_once, widened
 
 
 @kernel("BiasAdd")
@@ -37,24 +37,32 @@ def leaky_relu(op: Op, x: np.ndarray, *, alpha: float = 0.2) -> np.ndarray:
 
 @kernel("Elu")
 def elu(op: Op, x: np.ndarray) -> np.ndarray:
-    return np.where(x < 0, np.expm1(x), x)
+    return np.where(x < 0, rounded_once(np.expm1)(x), x)
 
 
 @kernel("Selu")
 def selu(op: Op, x: np.ndarray) -> np.ndarray:
     # The constants of Klambauer et al., "Self-Normalizing Neural Networks".
     scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-    return np.where(x < 0, x.dtype.type(scale * alpha) * np.expm1(x), x.dtype.type(scale) * x)
+    return np.where(x < 0, x.dtype.type(scale * alpha) * rounded_once(np.expm1)(x), x.dtype.type(scale) * x)
 
 
 @kernel("Sigmoid")
 def sigmoid(op: Op, x: np.ndarray) -> np.ndarray:
+    return rounded_once(_sigmoid)(x)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
     one = x.dtype.type(1)
     return one / (one + np.exp(-x))
 
 
 @kernel("Softplus")
 def softplus(op: Op, x: np.ndarray) -> np.ndarray:
+    return rounded_once(_softplus)(x)
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
     return np.maximum(x, x.dtype.type(0)) + np.log1p(np.exp(-np.abs(x)))
 
 

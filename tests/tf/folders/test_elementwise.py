@@ -50,3 +50,25 @@ def test_numbers_beyond_a_small_integer_are_left_to_tensorflow() -> None:
     for dtype in (types.INT8, types.UINT8, types.INT16, types.UINT32):
         assert _cast(np.array([1.0, -np.inf], np.float32), dtype) is None
         assert _cast(np.array([1.9, 3.0], np.float32), dtype) is not None
+
+
+@pytest.mark.parametrize("kind", ["Exp", "Log", "Sin", "Cos", "Tanh", "Sigmoid", "Softplus"])
+def test_functions_are_rounded_once(kind: str) -> None:
+    x = np.random.default_rng(0).uniform(0.1, 9, 1000).astype(np.float32)
+    values = []
+    for array in (x, x.astype(np.float64)):
+        op = Op(f"tf.{kind}", [constant(array)])
+        op.add_result(types.of_array(array), array.shape)
+        (made,) = evaluate(op, [array]) or []
+        values.append(made)
+    assert values[0].dtype == np.float32
+    np.testing.assert_array_equal(values[0], values[1].astype(np.float32))
+
+
+def test_powers_are_rounded_once() -> None:
+    x = np.random.default_rng(0).uniform(0.1, 9, 1000).astype(np.float32)
+    op = Op("tf.Pow", [constant(x), constant(np.float32(1.7))])
+    op.add_result(types.FLOAT32, x.shape)
+    (made,) = evaluate(op, [x, np.array(1.7, np.float32)]) or []
+    wanted = np.power(x.astype(np.float64), np.float64(np.float32(1.7))).astype(np.float32)
+    np.testing.assert_array_equal(made, wanted)
