@@ -1,10 +1,11 @@
-"""exp(x - max) / sum(exp(x - max)) along the last dimension -> SOFTMAX; its logarithm -> LOG_SOFTMAX.
+"""exp(x - max) / sum(exp(x - max)) along the last dimensions -> SOFTMAX; its logarithm along the last -> LOG_SOFTMAX.
 
 Without the maximum the model overflows where the ops do not, and is left as it is.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fuseconv.fuse.match import Fusion, Match
@@ -22,18 +23,36 @@ def softmax(tf: Any, x: Any, axes: Constant) -> Term:
     return tf.RealDiv(power, tf.Sum(power, axes, keep_dims=True))
 
 
-@pattern
-def log_softmax(tf: Any, x: Any, axes: Constant) -> Term:
+def _log_softmax(tf: Any, x: Any, axes: Constant) -> Term:
     shifted = tf.Sub(x, tf.Max(x, axes, keep_dims=True))
     return tf.Sub(shifted, tf.Log(tf.Sum(tf.Exp(shifted), axes, keep_dims=True)))
 
 
-@pattern
-def less_log_sum_exp(tf: Any, x: Any, axes: Constant) -> Term:
+def _less_log_sum_exp(tf: Any, x: Any, axes: Constant) -> Term:
     largest = tf.Max(x, axes, keep_dims=True)
     # What tf.reduce_logsumexp takes off before it raises.
     finite = tf["SelectV2", "Select"](tf.IsFinite(largest), largest, 0.0) | largest
     return tf.Sub(x, tf.AddV2(tf.Log(tf.Sum(tf.Exp(tf.Sub(x, finite)), axes, keep_dims=True)), finite))
+
+
+@pattern
+def log_softmax(tf: Any, x: Any, axes: Constant) -> Term:
+    return _log_softmax(tf, x, axes)
+
+
+@pattern
+def less_log_sum_exp(tf: Any, x: Any, axes: Constant) -> Term:
+    return _less_log_sum_exp(tf, x, axes)
+
+
+@pattern
+def raised_log_softmax(tf: Any, x: Any, axes: Constant) -> Term:
+    return tf.Exp(_log_softmax(tf, x, axes))
+
+
+@pattern
+def raised_less_log_sum_exp(tf: Any, x: Any, axes: Constant) -> Term:
+    return tf.Exp(_less_log_sum_exp(tf, x, axes))
 
 
 def check(m: Match) -> None:
@@ -42,12 +61,23 @@ def check(m: Match) -> None:
 
 
 def check_softmax(m: Match) -> None:
-    check(m)
-    m.require(m.x.rank <= RANK["SOFTMAX"], "SOFTMAX takes fewer dimensions than the data has")
+    require_float32(m)
+    shape, axes = m.x.shape, m.axes.data.reshape(-1)
+    m.require(shape is not None and axes.size, "the number of dimensions is not known, or there is no axis")
+    last = {axis % len(shape) for axis in axes.tolist()} == set(range(len(shape) - len(axes), len(shape)))
+    m.require(last, "it is not taken along the last axes")
+    m.require(all(isinstance(size, int) for size in shape[-len(axes) :]), "the sizes of its axes are not known")
+    known = len(axes) == 1 or sum(not isinstance(size, int) for size in shape) < 2
+    m.require(known, "more than one size of the data is not known")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
-    return tfl.softmax(m.x, beta=1.0)
+    """Softmax over the last axes -> RESHAPE to rows, SOFTMAX, RESHAPE."""
+    shape = m.x.shape
+    if m.axes.data.size == 1 and len(shape) <= RANK["SOFTMAX"]:
+        return tfl.softmax(m.x, beta=1.0)
+    rows = tfl.reshape(m.x, [-1, math.prod(shape[-m.axes.data.size :])])
+    return tfl.reshape(tfl.softmax(rows, beta=1.0), [size if isinstance(size, int) else -1 for size in shape])
 
 
 def rewrite_log(tfl: Builder, m: Match) -> Value:
@@ -56,6 +86,7 @@ def rewrite_log(tfl: Builder, m: Match) -> Value:
 
 
 FUSIONS = [
-    Fusion("softmax", "SOFTMAX", softmax, rewrite, check_softmax),
+    # The exponentials of logarithms: of Keras's layer Softmax over several axes, as attention over images has it.
+    Fusion("softmax", "SOFTMAX", (softmax, raised_log_softmax, raised_less_log_sum_exp), rewrite, check_softmax),
     Fusion("log_softmax", "LOG_SOFTMAX", (log_softmax, less_log_sum_exp), rewrite_log, check),
 ]

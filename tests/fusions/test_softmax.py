@@ -17,9 +17,9 @@ def softmax(x, axis=-1):
     return power / tf.reduce_sum(power, axis, keepdims=True)
 
 
-def log_softmax(x):
-    shifted = x - tf.reduce_max(x, -1, keepdims=True)
-    return shifted - tf.math.log(tf.reduce_sum(tf.exp(shifted), -1, keepdims=True))
+def log_softmax(x, axis=-1):
+    shifted = x - tf.reduce_max(x, axis, keepdims=True)
+    return shifted - tf.math.log(tf.reduce_sum(tf.exp(shifted), axis, keepdims=True))
 
 
 def test_softmax():
@@ -29,6 +29,33 @@ def test_softmax():
 @pytest.mark.parametrize("fn", [log_softmax, lambda x: x - tf.reduce_logsumexp(x, -1, keepdims=True)])
 def test_log_softmax(fn):
     check(fn, X, ops=["LOG_SOFTMAX"], inputs=wide)
+
+
+LOGARITHMS = [
+    lambda x, axes: tf.exp(x - tf.reduce_logsumexp(x, axes, keepdims=True)),
+    lambda x, axes: tf.exp(log_softmax(x, axes)),
+]
+
+
+@pytest.mark.parametrize("fn", [softmax, *LOGARITHMS])
+def test_along_several_axes(fn):
+    image = tf.TensorSpec([None, 3, 7, 5])
+    check(lambda x: fn(x, [2, 3]), image, ops=["RESHAPE", "SOFTMAX", "RESHAPE"], inputs=wide)
+    check(lambda x: fn(x, [-1, -3, -2]), image, ops=["RESHAPE", "SOFTMAX", "RESHAPE"], inputs=wide)
+    check(lambda x: fn(x, [-1]), image, ops=["SOFTMAX"], inputs=wide)
+    check(lambda x: fn(x, [-1]), tf.TensorSpec([None, 2, 3, 1, 5]), ops=["SOFTMAX"], inputs=wide)
+
+
+@pytest.mark.parametrize("fn", [softmax, *LOGARITHMS])
+def test_along_several_axes_of_unknown_sizes_it_stays(fn):
+    assert "SOFTMAX" not in check(lambda x: fn(x, [1, 2]), tf.TensorSpec([2, None, 5]), inputs=wide, static=False).ops
+    assert "SOFTMAX" not in check(lambda x: fn(x, [1, 2]), tf.TensorSpec([2, 3, 5, 4]), inputs=wide).ops
+
+
+def test_a_layer_over_several_axes():
+    import keras
+
+    check(keras.layers.Softmax((1, 2)), X, ops=["RESHAPE", "SOFTMAX", "RESHAPE"], inputs=wide)
 
 
 def test_along_another_axis_it_stays():
