@@ -41,21 +41,30 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     count = int(m.multiples.data[axis])
     shape, behind = m.result.shape, m.x.shape[axis + 1 :]
     source: Value = _without_unit(m.x, behind) if m.x.shape[axis] == 1 and behind else m.x
-    if source is m.x or shape is None or sum(not isinstance(size, int) for size in shape) > 1:
+    follows = all(use.kind == "tfl.RESHAPE" for use in m.result.uses)
+    if source is m.x or not follows or shape is None or sum(not isinstance(size, int) for size in shape) > 1:
         return tfl.concatenation(*[m.x] * count, axis=axis)
-    # What is copied is what stands behind the dimension of 1; what follows mostly is a reshape too.
-    copies = tfl.concatenation(*[source] * count, axis=len(source.shape or ()) - len(behind))
+    # What is copied is what stands behind the dimension of 1. The reshape becomes one with that which follows.
+    before = len(source.shape or ()) - len(behind)
+    copies = tfl.concatenation(*[source] * count, axis=before - 1 if _has_unit(source, before) else before)
     return tfl.reshape(copies, [size if isinstance(size, int) else -1 for size in shape])
 
 
 def _without_unit(x: Value, behind: Shape) -> Value:
-    """Return what reshapes made x of, as long as they left its last dimensions."""
+    """Return what reshapes made x of, as long as they left its last dimensions; one with a dimension of 1 before these
+    will do."""
     while x.op is not None and x.op.kind in ("tfl.RESHAPE", "tfl.EXPAND_DIMS"):
         source = x.op.operands[0]
         if source is None or source.shape is None or source.shape[-len(behind) :] != behind:
             break
         x = source
+        if _has_unit(x, len(source.shape) - len(behind)):
+            break
     return x
+
+
+def _has_unit(x: Value, before: int) -> bool:
+    return before > 0 and x.shape is not None and x.shape[before - 1] == 1
 
 
 FUSIONS = [Fusion("repetition", "CONCATENATION", tiled, rewrite, check)]
