@@ -43,6 +43,7 @@ def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: b
             _check_object(path, item, known, trusted)
         if not trusted:
             _check_names(path, item, known)
+        _check_lambdas(path, item)
 
 
 def with_registered_names(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,6 +190,25 @@ def _check_names(path: Path, item: dict[str, Any], known: Collection[str]) -> No
         listed = not isinstance(value, str) or not value or value in _NAMES or value in known
         if not listed and _NAMING.fullmatch(key):
             raise InputError(_unlisted_object(path, value))
+
+
+def _check_lambdas(path: Path, item: dict[str, Any]) -> None:
+    """Refuse an activation, say, that is a lambda: Keras writes its code, and reads it for Lambda layers alone."""
+    for key, value in item.items():
+        if _NAMING.fullmatch(key) and isinstance(value, dict) and value.keys() == {"value"}:
+            owner = f" of '{item['name']}'" if isinstance(item.get("name"), str) else ""
+            raise InputError(
+                f"{path} cannot be loaded: the {key}{owner} is a Python lambda, which Keras writes, but does not read; "
+                "give the function a name and keras.saving.register_keras_serializable, or export the model as a "
+                "SavedModel."
+            )
+
+
+def is_operation(item: dict[str, Any]) -> bool:
+    """Return whether an object in a file of Keras 3 is a function of `keras.ops` rather than a layer, of whatever name:
+    layers tell whether they are trained."""
+    config = item.get("config")
+    return item.get("class_name") in allow_list.OPERATIONS and isinstance(config, dict) and "trainable" not in config
 
 
 def _name(item: dict[str, Any]) -> str:

@@ -16,15 +16,18 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module
 from fuseconv.load import keras_container, traced_functions
-from fuseconv.load.keras_container import KerasFile
+from fuseconv.load.keras_container import KerasFile, objects
 from fuseconv.load.keras_nodes import check_nodes
-from fuseconv.load.through_keras import allow_list, config_check, limits
+from fuseconv.load.through_keras import config_check, limits
 from fuseconv.load.through_keras.compatibility import incompatibility, legacy_objects
 from fuseconv.load.through_keras.trace_model import Untraceable, call_error, trace_model
 from fuseconv.load.traced_functions import SIGNATURE, Traced
 
 # tf-keras says 'function' of a function whose own name stands in a configuration.
-_UNKNOWN = re.compile(r"(?:Unknown [\w ]+|Could not locate (?:class|function)):? '(?!function')([^']+)'")
+_UNKNOWN = re.compile(
+    r"(?:Unknown [\w ]+|Could not locate (?:class|function)|Cannot deserialize object of type):? "
+    r"['`](?!function')([^'`]+)['`]"
+)
 _OBJECT = re.compile(r"<(?:function )?(?:[\w<>]+\.)*(\w+|<lambda>) (?:object )?at 0x[0-9a-f]+>")
 # What Python says where Keras takes a value of a config for one of another type.
 _OF_ANOTHER_TYPE = (
@@ -104,7 +107,7 @@ def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trus
             refusals[name] = why = _cause(error)
             notes = [f"{path.name} was loaded with Keras 3, as tf-keras refused it: {_reason(why)}."]
     library, package = (keras, "keras") if file.from_keras3 else (tf_keras, "tf-keras")
-    raise _refused(path, refusals, other_keras(file.keras_version, library.__version__, package))
+    raise _refused(path, file, refusals, other_keras(file.keras_version, library.__version__, package))
 
 
 def _made(library: Any, path: Path, known: Mapping[str, Any], trusted: bool) -> Any:
@@ -159,7 +162,7 @@ def other_keras(wrote: str, installed: str, package: str) -> str:
     return f"; {package} {theirs[0]} wrote it, which is {do}"
 
 
-def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputError:
+def _refused(path: Path, file: KerasFile, refusals: Mapping[str, Exception], help: str) -> InputError:
     """Return the error message for a file that neither Keras loads."""
     own = next(iter(refusals.values()))
     unknown = _UNKNOWN.search(str(own))
@@ -167,7 +170,8 @@ def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputE
     # Another Keras would make the same model, where it is one that cannot be traced.
     sentence = f"{path} cannot be loaded. {'; '.join(reasons)}{'' if isinstance(own, Untraceable) else help}."
     if unknown:
-        operation = "Keras 3" in refusals and path.suffix != ".keras" and unknown[1] in allow_list.OPERATIONS
+        found = [item for item, _ in objects(file.config) if item.get("class_name") == unknown[1]]
+        operation = file.from_keras3 and path.suffix != ".keras" and any(map(config_check.is_operation, found))
         sentence = (_unreadable_operation if operation else config_check.unknown_object)(path, unknown[1])
     error = Unexplained(sentence) if _ANOTHER_TYPE in sentence else InputError(sentence)
     error.__cause__ = own

@@ -13,7 +13,7 @@ import pytest
 
 from fuseconv import convert
 from fuseconv.errors import InputError
-from fuseconv.load import load
+from fuseconv.load import keras_container, load
 from fuseconv.load.through_keras import model_file
 
 _NO_KERAS = """
@@ -71,7 +71,8 @@ def test_what_no_keras_explains_is_told_with_the_layer_that_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
-        raise model_file._refused(tmp_path / "model.h5", {"Keras 3": TypeError(said)}, "")
+        file = keras_container.read(path)
+        raise model_file._refused(tmp_path / "model.h5", file, {"Keras 3": TypeError(said)}, "")
 
     monkeypatch.setattr(model_file, "load", refuse)
     path = save(tmp_path, units=[3])

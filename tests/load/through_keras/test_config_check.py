@@ -107,3 +107,16 @@ def test_no_tensorflow_needed() -> None:
 def test_testdata_is_as_the_tests_think() -> None:
     config = keras_container.read(TESTDATA / "lambda.keras").config
     assert "__lambda__" in json.dumps(config)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_an_activation_that_is_a_lambda_is_refused_in_words(trusted: bool) -> None:
+    item = layer("Dense", name="dense", activation={"value": ["4wEAAAAA", None, None]})
+    with pytest.raises(InputError, match=r"the activation of 'dense' is a Python lambda"):
+        config_check.check(Path("model.h5"), nested(item), known=(), trusted=trusted)
+
+
+def test_an_operation_is_no_layer_of_its_name() -> None:
+    assert config_check.is_operation(layer("Log", name="log"))
+    assert not config_check.is_operation(layer("Log", name="log", trainable=True, dtype="float32"))
+    assert not config_check.is_operation(layer("Mine", name="mine"))

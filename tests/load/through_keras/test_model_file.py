@@ -153,6 +153,19 @@ def test_lambda_layer_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["h5", "keras"])
+def test_a_layer_with_the_name_of_an_operation_is_the_users_own(library: Any, suffix: str, tmp_path: Path) -> None:
+    class Log(library.layers.Layer):  # type: ignore[name-defined,misc]
+        def call(self, x: Any) -> Any:
+            return x * 2.0
+
+    x = library.Input((4,), name="x")
+    path = tmp_path / f"model.{suffix}"
+    library.Model(x, Log()(x)).save(path)
+    with pytest.raises(InputError, match=r"uses 'Log'.* which Keras does not know"):
+        load(path)
+
+
+@pytest.mark.parametrize("suffix", ["h5", "keras"])
 def test_lambda_layer_of_a_trusted_file(library: Any, suffix: str, tmp_path: Path) -> None:
     # Made here: bytecode belongs to the Python that wrote it.
     x = library.Input((4,), name="x")
