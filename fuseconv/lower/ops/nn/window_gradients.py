@@ -1,7 +1,8 @@
 """Gradients of convolutions and pooling in two and three dimensions, as signatures that train have them.
 
 An image [n,h,w,c], or a volume [n,d,h,w,c], is padded as the op padded it; for each place in a window, all windows
-together take one strided slice of it, [n,oh,ow,c]. Where SAME pads by the sizes, these must be known.
+together take one strided slice of it, [n,oh,ow,c]. Where SAME pads by sizes that are not known, the padded image is
+computed first, and has the op's windows without padding.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, Shape, product
+from fuseconv.ir.dims import Dim, Shape, fresh, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.data_format import (
@@ -22,6 +23,7 @@ from fuseconv.lower.support.data_format import (
     explicit_pads,
     is_channels_first,
     pad,
+    padded_same,
     same_pads,
     spatial_values,
     to_data_format,
@@ -137,6 +139,39 @@ class _Windows(NamedTuple):
         return functools.reduce(np.multiply.outer, counts)
 
 
+def _padded_at_run_time(
+    tfl: Lowering, x: Value, kernel: _Attrs, strides: _Attrs, padding: str, data_format: str,
+    dilations: _Attrs | None = None, value: float | None = None,
+) -> tuple[Value, str]:  # fmt: skip
+    """Return x [n,h,w,c] and its padding; where SAME pads by sizes that are not known, x padded, and VALID."""
+    shape = shape_of(x)
+    stride, dilation = spatial_values(strides, data_format), spatial_values(dilations or [1] * len(shape), data_format)
+    if not _depends_on_run(shape, kernel, stride, padding, dilation):
+        return x, padding
+    return padded_same(tfl, x, [*zip(kernel, stride, dilation)], value), "VALID"
+
+
+def _depends_on_run(image: Shape, kernel: _Attrs, strides: _Attrs, padding: str, dilation: _Attrs) -> bool:
+    """Return whether SAME pads an image [n,h,w,c] by sizes that are not known."""
+    return padding == "SAME" and None in map(same_pads, image[1:-1], kernel, strides, dilation)
+
+
+def _padded_sizes(tfl: Lowering, sizes: Value, kernel: _Attrs, strides: _Attrs, dilation: _Attrs) -> Value:
+    """Return the spatial sizes of an image that SAME pads, an int32 vector."""
+    steps = tfl.ints([*strides])
+    whole = tfl.mul(tfl.floor_div(tfl.add(sizes, [step - 1 for step in strides]), steps), steps)
+    more = [(size - 1) * rate + 1 - step for size, step, rate in zip(kernel, strides, dilation)]
+    return tfl.maximum(tfl.add(whole, more), sizes)
+
+
+def _without_padding(tfl: Lowering, wide: Value, sizes: Value) -> Value:
+    """Return of a padded image [n,h,w,c] what has these spatial sizes: SAME pads by half, rounded down, in front."""
+    count = len(shape_of(wide)) - 2
+    more = tfl.sub(tfl.slice_(tfl.shape_(wide), [1], [count]), sizes)
+    begin = tfl.concatenation(tfl.ints([0]), tfl.floor_div(more, tfl.ints([2])), tfl.ints([0]), axis=0)
+    return tfl.slice_(wide, begin, tfl.concatenation(tfl.ints([-1]), sizes, tfl.ints([-1]), axis=0))
+
+
 def _stretched(tfl: Lowering, dy: Value, stride: Sequence[int], repeat: bool = False) -> Value:
     """Return dy [n,oh,ow,c] with each element as often as the stride says in each dimension, or once with zeros
     behind: [n,oh * stride,ow * stride,c]."""
@@ -206,6 +241,7 @@ def _filter_gradient(
     """Return the gradient of a filter [*window, in, out]."""
     *window, inputs, outputs = shape = static_dims(tfl.shape or (), "the shape of the filter")
     x, dy = channels_last(tfl, x, data_format), channels_last(tfl, dy, data_format)
+    x, padding = _padded_at_run_time(tfl, x, window, strides, padding, data_format, dilations)
     image = shape_of(x, len(shape))
     windows = _Windows.of(image, window, strides, padding, data_format, dilations, explicit_paddings)
     slices = windows.slices(tfl, x)
@@ -231,6 +267,7 @@ def DepthwiseConv2dNativeBackpropFilter(
     """The SUM of the gradient times what stood at each place of the windows."""
     height, width, channels, multiplier = static_dims(tfl.shape or (), "the shape of the filter")
     x, dy = channels_last(tfl, x, data_format), channels_last(tfl, dy, data_format)
+    x, padding = _padded_at_run_time(tfl, x, (height, width), strides, padding, data_format, dilations)
     windows = _Windows.of(
         shape_of(x, 4), (height, width), strides, padding, data_format, dilations, explicit_paddings
     )  # fmt: skip
@@ -247,10 +284,15 @@ def DepthwiseConv2dNativeBackpropInput(
 ):  # fmt: skip
     """DEPTHWISE_CONV_2D of the gradient, with zeros between and around it, and the filter turned around."""
     height, width, channels, multiplier = static_dims(shape_of(filter, 4), "the shape of the filter")
-    dy = channels_last(tfl, dy, data_format)
-    image = _channels_last_shape(tfl, data_format)
+    dy, sizes = channels_last(tfl, dy, data_format), _spatial_sizes(tfl, input_sizes, data_format)
+    shape = image = _channels_last_shape(tfl, data_format)
+    given = sizes
+    window = (height, width), spatial_values(strides, data_format)
+    if _depends_on_run(shape, *window, padding, spatial_values(dilations, data_format)):
+        given = _padded_sizes(tfl, sizes, *window, spatial_values(dilations, data_format))
+        image, padding = (shape[0], fresh("padded"), fresh("padded"), shape[3]), "VALID"
     windows = _Windows.of(image, (height, width), strides, padding, data_format, dilations, explicit_paddings)
-    wide = windows.around(tfl, dy, _spatial_sizes(tfl, input_sizes, data_format))
+    wide = windows.around(tfl, dy, given)
     turned = tfl.reverse_v2(tfl.reverse_v2(filter, [0]), [1])
     weights = tfl.reshape(turned, [1, height, width, channels * multiplier])
     y = tfl.depthwise_conv_2d(
@@ -261,6 +303,9 @@ def DepthwiseConv2dNativeBackpropInput(
     if multiplier > 1:
         y = tfl.sum(reshape(tfl, y, [*image[:3], channels, multiplier], y), [4])
     y.shape = image
+    if given is not sizes:
+        y = _without_padding(tfl, y, sizes)
+        y.shape = shape
     return to_data_format(tfl, y, data_format)
 
 
@@ -268,17 +313,32 @@ def DepthwiseConv2dNativeBackpropInput(
 @in_float32
 def AvgPoolGrad(tfl, image_sizes, dy, *, ksize, strides, padding, data_format="NHWC"):
     """AVERAGE_POOL_2D of the gradient, divided by the pixels of each window, with zeros between and around it."""
-    dy = channels_last(tfl, dy, data_format)
-    image = _channels_last_shape(tfl, data_format)
-    windows = _Windows.of(image, spatial_values(ksize, data_format), strides, padding, data_format)
-    height, width = windows.kernel
-    scaled = dy
+    dy, sizes = channels_last(tfl, dy, data_format), _spatial_sizes(tfl, image_sizes, data_format)
+    shape = image = _channels_last_shape(tfl, data_format)
+    (height, width), steps = spatial_values(ksize, data_format), spatial_values(strides, data_format)
+    scaled, given = dy, sizes
+    if padding == "SAME" and not all(isinstance(size, int) for size in shape[1:3]):
+        # The average of ones, zeros around them, is how much of a window is image.
+        given = _padded_sizes(tfl, sizes, (height, width), steps, (1, 1))
+        ones = tfl.fill(tfl.concatenation(tfl.ints([1]), sizes, tfl.ints([1]), axis=0), np.array(1, np.float32))
+        ones.shape = (1, fresh("height"), fresh("width"), 1)
+        ones = padded_same(tfl, ones, [(height, steps[0], 1), (width, steps[1], 1)])
+        part = tfl.average_pool_2d(
+            ones, padding="VALID", filter_height=height, filter_width=width, stride_h=steps[0], stride_w=steps[1]
+        )
+        scaled = tfl.div(dy, part)
+        scaled.shape = dy.shape
+        image, padding = (shape[0], fresh("padded"), fresh("padded"), shape[3]), "VALID"
+    windows = _Windows.of(image, (height, width), strides, padding, data_format)
     if windows.are_padded:
         share = (height * width / windows.pixels(tfl.name))[None, :, :, None].astype(np.float32)
         scaled = dy if (share == 1).all() else tfl.mul(dy, share)
-    wide = windows.around(tfl, scaled, _spatial_sizes(tfl, image_sizes, data_format))
+    wide = windows.around(tfl, scaled, given)
     y = tfl.average_pool_2d(wide, padding="VALID", filter_height=height, filter_width=width, stride_h=1, stride_w=1)
     y.shape = image
+    if given is not sizes:
+        y = _without_padding(tfl, y, sizes)
+        y.shape = shape
     return to_data_format(tfl, y, data_format)
 
 
@@ -325,17 +385,22 @@ def _max_gradient(
     """Return the gradient of x, of which each window's first maximum gets that of the window: dy [n,oh,ow,c]."""
     x, dy = channels_last(tfl, x, data_format), channels_last(tfl, dy, data_format)
     rank = len(data_format)
-    image, kernel = shape_of(x, rank), spatial_values(ksize, data_format)
+    shape, kernel = shape_of(x, rank), spatial_values(ksize, data_format)
+    wide, padding = _padded_at_run_time(tfl, x, kernel, strides, padding, data_format, value=-np.inf)
+    image = shape_of(wide, rank)
     windows = _Windows.of(image, kernel, strides, padding, data_format, None, explicit_paddings)
-    slices = windows.slices(tfl, x, -np.inf)
+    slices = windows.slices(tfl, wide, -np.inf)
     which = tfl.arg_max(tfl.pack(*slices, axis=rank), np.array(rank, np.int32), output_type="INT32")
-    behind = windows.behind(tfl, dy, tfl.slice_(tfl.shape_(x), [1], [rank - 2]))
+    behind = windows.behind(tfl, dy, tfl.slice_(tfl.shape_(wide), [1], [rank - 2]))
     parts = [select(tfl, elementwise(tfl, "EQUAL", which, place), dy, 0.0) for place in range(len(slices))]
     if windows.stand_side_by_side:
         dx = _before_rest(tfl, windows, _side_by_side(tfl, parts, windows.kernel), behind)
     else:
         dx = _added_up(tfl, windows, parts, behind)
     dx.shape = image
+    if wide is not x:
+        dx = _without_padding(tfl, dx, tfl.slice_(tfl.shape_(x), [1], [rank - 2]))
+        dx.shape = shape
     return to_data_format(tfl, dx, data_format)
 
 

@@ -75,8 +75,16 @@ def test_convolution_of_unknown_sizes():
 
 
 def test_what_same_pads_by_unknown_sizes_is_refused():
-    pool = gradient(lambda x: tf.nn.max_pool3d(x, 2, 2, "SAME"))
+    pool = gradient(lambda x: tf.nn.avg_pool3d(x, 2, 2, "SAME"))
     check_refused(pool, images(1, None, 4, 4, 3), match="depth, height and width must be known")
+
+
+@pytest.mark.parametrize(("kernel", "strides"), [(2, 2), (3, 2)], ids=str)
+def test_same_pads_by_unknown_sizes(kernel, strides):
+    run = gradient(lambda x: tf.nn.max_pool3d(x, kernel, strides, "SAME"))
+    check(run, images(None, None, 7, None, 2), batches=(3, 6))
+    both = gradients(lambda x, w: tf.nn.conv3d(x, w, [1, 2, 1, 3, 1], "SAME"))
+    check(both, images(None, None, 5, None, 2), images(2, 3, 2, 2, 3), batches=(3, 6), atol=3e-5)
 
 
 def test_a_large_window_is_refused():
