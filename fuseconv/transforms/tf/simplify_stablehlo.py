@@ -231,7 +231,8 @@ def _in_bounds(op: Op, tf: TfBuilder) -> list[Value] | None:
         return None
     if not any(reader.kind in ("tf.Minimum", "tf.Maximum") for reader in index.uses):
         return None
-    if index.op is not None and index.op.kind in RESHAPES:
+    source = operand_of(index, "tf.Cast") or index
+    if source.op is not None and source.op.kind in RESHAPES:
         return None  # sink-unit-dimensions lets the index itself be compared, if that is what a reshape adds
     wrapped = _wrapped(index, low, high)
     held = _held(index, low, high, tf) if wrapped is None else _held_from(*wrapped, tf)
@@ -240,7 +241,8 @@ def _in_bounds(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 
 def _place(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Clamp an index, then count one from the end: clamp(i < 0 ? i + 9 : i, 0, 8) -> FloorMod(clamp(i, -9, 8), 9)."""
+    """Clamp an index, then count one from the end: clamp(i < 0 ? i + 9 : i, 0, 8) -> FloorMod(clamp(i, -9, 8), 9). One
+    of 64 bits that is made one of 32, as those of PyTorch are, is so once it is clamped."""
     for inner, low in either_way(op):
         minimum = inner.op
         if minimum is None or minimum.kind != "tf.Minimum" or number_of(low) != 0:
@@ -250,14 +252,20 @@ def _place(op: Op, tf: TfBuilder) -> list[Value] | None:
             if wrapped is not None and op.result.shape == wrapped[0].shape:
                 source, count = wrapped
                 held = _held_from(source, count, tf)
-                count_of = constant(np.array(count, source.dtype.numpy), source.dtype)
-                return [tf.add("FloorMod", [held, count_of], {}, source.dtype, source.shape)]
+                if held.dtype is not index.dtype:
+                    held = tf.add("Cast", [held], {}, index.dtype, source.shape)
+                count_of = constant(np.array(count, index.dtype.numpy), index.dtype)
+                return [tf.add("FloorMod", [held, count_of], {}, index.dtype, source.shape)]
     return None
 
 
 def _wrapped(value: Value, low: Value, high: Value) -> tuple[Value, int] | None:
-    """Return (i, n) of `i + n if i < 0 else i`, an index of n elements, if the bounds are 0 and n - 1."""
+    """Return (i, n) of `i + n if i < 0 else i`, an index of n elements, if the bounds are 0 and n - 1. That may be cast
+    from int64 to int32: where such a number goes beyond int32, StableHLO leaves open whether it wraps or is clamped."""
     select = value.op
+    if select is not None and select.kind == "tf.Cast" and value.dtype is types.INT32:
+        whole = select.operands[0]
+        select = whole.op if whole is not None and whole.dtype is types.INT64 else None
     if select is None or select.kind != "tf.SelectV2" or value.dtype not in (types.INT32, types.INT64):
         return None
     condition, moved, index = select.operands

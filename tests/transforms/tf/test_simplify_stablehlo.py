@@ -155,6 +155,25 @@ def test_an_index_from_the_end_is_a_remainder() -> None:
     check_pass("simplify-stablehlo", _main(*_INDEX, *_LOOKUP, result="%in, %at", input="%x: int32[n]"), after)
 
 
+def test_an_index_of_64_bits_is_clamped_before_it_is_cast() -> None:
+    wide = [line.replace("int32", "int64").replace("%i:", "%wide:") for line in _INDEX]
+    cast = "%i: int32[n] = tf.Cast(%wide)"
+    held = ["tf.Minimum(%x, int64[] 8)", "tf.Maximum({}, int64[] -9)"]
+    after = _main(*wide, cast, *_LOOKUP[:2], f"%a: int64[n] = {held[0]}", f"%b: int64[n] = {held[1].format('%a')}",
+                  "%in: bool[n] = tf.Equal(%b, %x)", _LOOKUP[3], f"%c: int64[n] = {held[0]}",
+                  f"%d: int64[n] = {held[1].format('%c')}", "%e: int32[n] = tf.Cast(%d)",
+                  "%at: int32[n] = tf.FloorMod(%e, int32[] 9)", result="%in, %at", input="%x: int64[n]")  # fmt: skip
+    before = _main(*wide, cast, *_LOOKUP, result="%in, %at", input="%x: int64[n]")
+    check_pass("simplify-stablehlo", before, after)
+
+
+def test_the_index_of_an_added_dimension_is_not_yet_compared() -> None:
+    rows = [line.replace("[n]", "[n,1]").replace("%i", "%j").replace("%jn", "%in") for line in _LOOKUP[:3]]
+    text = _main("%r: int64[n,1] = tf.ExpandDims(%x, int32[] 1)", "%j: int32[n,1] = tf.Cast(%r)", *rows,
+                 "%m: int32[n,1] = tf.Minimum(%j, int32[] 8)", result="%in, %m", input="%x: int64[n]")  # fmt: skip
+    check_pass("simplify-stablehlo", text, None)
+
+
 @pytest.mark.parametrize("index", [-(2**31), -10, -9, -1, 0, 8, 9, 2**31 - 1])
 def test_a_remainder_is_what_the_index_from_the_end_is(index: int) -> None:
     wrapped = index + 9 if index < 0 else index

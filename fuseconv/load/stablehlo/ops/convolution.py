@@ -1,4 +1,5 @@
-"""Convolutions of any layout -> Conv2D, DepthwiseConv2dNative, Conv3D or Conv2DBackpropInput."""
+"""Convolutions of any layout -> Conv2D, DepthwiseConv2dNative, Conv3D, Conv2DBackpropInput or
+Conv3DBackpropInputV2."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -210,9 +212,10 @@ def _convolved(
     """Convolve x [N, spatial, C] with a kernel [spatial, C / groups, O]."""
     if set(windows.spread) != {1}:
         crops = _crops(windows, filter_sizes)
-        flat = len(sizes) == 4 and set(windows.strides) == {1} and windows.groups == 1
+        dense = set(windows.strides) == {1} and windows.groups == 1
+        fits = len(sizes) == 4 or set(windows.dilations) == {1}
         known = None not in (sizes[-1], *filter_sizes)
-        if flat and known and all(amount >= 0 for ends in crops for amount in ends):
+        if dense and fits and known:
             return _transposed(tf, x, kernel, windows, sizes, crops, filter_sizes[-1] or 0)
         gaps = [0, *(step - 1 for step in windows.spread), 0]
         x, sizes = padded(tf, x, tf.same(0, x), [0] * len(sizes), [0] * len(sizes), gaps, sizes)
@@ -245,20 +248,27 @@ def _transposed(
     tf: Scope, x: Value, kernel: Value, windows: Windows, sizes: list[int | None], crops: list[tuple[int, int]],
     outputs: int,
 ) -> Value:  # fmt: skip
-    """Convolve a spread input: a transposed convolution with the filter turned around."""
-    turned = tf.Transpose(tf.ReverseV2(kernel, [0, 1]), [0, 1, 3, 2])
+    """Convolve a spread input: a transposed convolution with the filter turned around, and zeros beyond its reach. That
+    of three dimensions has no crops of its own: a slice makes them."""
+    spatial, rank = [*range(len(windows.spread))], len(sizes)
+    turned = tf.Transpose(tf.ReverseV2(kernel, spatial), [*spatial, rank - 1, rank - 2])
+    inside = [(max(low, 0), max(high, 0)) if rank == 4 else (0, 0) for low, high in crops]
     rows: list[int | Value] = []
-    for axis, (step, ends, extent) in enumerate(zip(windows.spread, crops, _extents(windows, crops)), 1):
+    for axis, (step, ends, extent) in enumerate(zip(windows.spread, inside, _extents(windows, crops)), 1):
         size, more = sizes[axis], extent - step - sum(ends)
         rows.append(tf.AddV2(tf.Mul(tf.size(x, axis), step), more) if size is None else size * step + more)
     shape = tf.Pack(tf.size(x), *rows, outputs)
-    attrs = {
-        "strides": [1, *windows.spread, 1], "padding": "EXPLICIT",
-        "explicit_paddings": [0, 0, *itertools.chain(*crops), 0, 0],
-    }  # fmt: skip
+    attrs: dict[str, Any] = {"strides": [1, *windows.spread, 1], "padding": "VALID"}
+    if rank == 4:
+        attrs |= {"padding": "EXPLICIT", "explicit_paddings": [0, 0, *itertools.chain(*inside), 0, 0]}
     if set(windows.dilations) != {1}:
         attrs["dilations"] = [1, *windows.dilations, 1]
-    return tf.add("Conv2DBackpropInput", [shape, turned, x], attrs, x.dtype)
+    y = tf.add("Conv3DBackpropInputV2" if rank == 5 else "Conv2DBackpropInput", [shape, turned, x], attrs, x.dtype)
+    low, high = ([0, *(own[side] - of[side] for own, of in zip(inside, crops)), 0] for side in (0, 1))
+    if not any([*low, *high]):
+        return y
+    made = [sizes[0], *(None if isinstance(row, Value) else row for row in rows), outputs]
+    return padded(tf, y, tf.same(0, x), low, high, [0] * rank, made)[0]
 
 
 def _extents(windows: Windows, crops: list[tuple[int, int]]) -> list[int]:

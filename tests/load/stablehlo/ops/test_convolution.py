@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -78,6 +80,44 @@ def _attributes(groups: int = 1, spread: int = 1) -> dict[str, Any]:
         "window_strides": [1], "lhs_dilation": [spread], "rhs_dilation": [1], "feature_group_count": groups,
         "batch_group_count": 1, "padding": [0, 0],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("pads", [[(2, 2)] * 3, [(3, 1), (0, 4), (2, 5)], [(4, 0), (-1, 3), (1, 1)]])
+@pytest.mark.parametrize("spatial", [2, 3])
+def test_a_spread_input_is_a_transposed_convolution(spatial: int, pads: list[tuple[int, int]]) -> None:
+    rng, pads, steps = np.random.default_rng(7), pads[:spatial], (2, 3, 1)[:spatial]
+    x = rng.standard_normal((2, *(4, 3, 5)[:spatial], 3)).astype(np.float32)
+    kernel = rng.standard_normal((*[3] * spatial, 3, 4)).astype(np.float32)
+    expected = _of_spread(x, kernel, steps, pads)
+    sizes = ["float32[{}]".format(",".join(map(str, array.shape))) for array in (x, kernel, expected)]
+    scope, (taken,) = new_scope(x)
+    op = operation(
+        f"convolution {sizes[0]} {sizes[1]} -> {sizes[2]}",
+        input_batch_dimension=0, input_feature_dimension=spatial + 1, input_spatial_dimensions=[*range(1, spatial + 1)],
+        kernel_input_feature_dimension=spatial, kernel_output_feature_dimension=spatial + 1,
+        kernel_spatial_dimensions=[*range(spatial)], output_batch_dimension=0, output_feature_dimension=spatial + 1,
+        output_spatial_dimensions=[*range(1, spatial + 1)], window_strides=[1] * spatial, lhs_dilation=list(steps),
+        rhs_dilation=[1] * spatial, feature_group_count=1, batch_group_count=1, padding=[*itertools.chain(*pads)],
+    )  # fmt: skip
+    made = convolution(scope, op, taken, constant(kernel))
+    assert {each.type for each in scope.graph.ops} & {"Conv2DBackpropInput", "Conv3DBackpropInputV2"}
+    np.testing.assert_allclose(computed(scope, made, x), expected, atol=1e-5)
+
+
+def _of_spread(
+    x: np.ndarray, kernel: np.ndarray, steps: Sequence[int], pads: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    """Convolve x [N, spatial, C] that is spread by zeros, then padded, or cut where an amount is negative."""
+    spatial = tuple(range(1, x.ndim - 1))
+    longer = [(x.shape[axis] - 1) * step + 1 for axis, step in zip(spatial, steps)]
+    spread = np.zeros([x.shape[0], *longer, x.shape[-1]], x.dtype)
+    places = slice(None), *(slice(None, None, step) for step in steps)
+    spread[places] = x
+    padded = np.pad(spread, [(0, 0), *((max(low, 0), max(high, 0)) for low, high in pads), (0, 0)])
+    places = slice(None), *(slice(max(-low, 0), min(high, 0) or None) for low, high in pads)
+    windows = np.lib.stride_tricks.sliding_window_view(padded[places], kernel.shape[:-2], spatial)
+    letters = "dhw"[: len(spatial)]
+    return np.einsum(f"n...c{letters},{letters}co->n...o", windows, kernel)
 
 
 def test_gaps_in_what_is_padded_by_computed_amounts_are_refused() -> None:
