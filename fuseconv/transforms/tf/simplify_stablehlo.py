@@ -18,6 +18,7 @@ from fuseconv.tf.terms import either_way, number_of, operand_of, shaped
 from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES, SLICES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
 from fuseconv.transforms.tf.batch_gathers import batch_gather
+from fuseconv.transforms.tf.bilinear_gathers import bilinear_resize
 from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softplus
 from fuseconv.transforms.tf.floor_division import floor_division, floor_remainder, fold_comparison
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
@@ -419,7 +420,7 @@ _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
     "tf.StridedSlice": _slice, "tf.Sub": _difference,
     "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
-    **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
+    **dict.fromkeys(ADDS, bilinear_resize), **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _reshaped), **dict.fromkeys(TESTS, test_of_boolean),
     **dict.fromkeys(("tf.Equal", "tf.Less"), _comparison),
 }  # fmt: skip
