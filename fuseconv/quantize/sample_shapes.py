@@ -70,6 +70,9 @@ def checked(
         if value.dtype.is_float and not np.isfinite(array).all():
             raise InputError(f"sample {number} of the input {name} holds numbers that are not finite")
         arrays[name] = array
+    if arrays and not any(array.size for array in arrays.values()):
+        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
+        raise InputError(f"sample {number} holds no numbers: {shapes}")
     return arrays
 
 

@@ -151,7 +151,7 @@ def _warn(report: Report, recipe: Recipe, quantize: str) -> None:
     if quantize == "int16x8" and recipe.integer:
         warning = "int16x8 is for DSPs and NPUs: on a CPU its kernels are slower than those of floats, many times"
     elif any(op.type == LSTM for op in recipe.integer):
-        warning = "fused LSTMs of int8 are for microcontrollers and NPUs: on a CPU, --rnn auto is many times faster"
+        warning = "fused LSTMs of int8 are for microcontrollers and NPUs; on a CPU `convert --rnn auto` is far faster"
     else:
         return
     if warning not in report.warnings:

@@ -21,7 +21,7 @@ LEAST_ELEMENTS = 1024
 # XNNPACK computes depthwise convolutions in floats fast whose windows have at most as many elements. With more,
 # LiteRT's own hybrid kernel takes a third of the time.
 _MOST_UNPACKED = 25
-_SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: --rnn auto is several times faster"
+_SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: `convert --rnn auto` is several times faster"
 
 
 @module_pass("weights-to-int8", requires=(TFL_ONLY,))

@@ -41,3 +41,18 @@ def test_a_file_that_does_not_run_is_told_of() -> None:
           return %y
         }
         """, calibration=Calibration([{"i0": np.zeros(2, np.float32)}]))
+
+
+def test_a_sample_without_numbers_is_refused() -> None:
+    shapes = [(1, 3), (0, 3)]
+    calibration = Calibration([{"i0": np.ones(shape, np.float32), "i1": np.ones(0, np.float32)} for shape in shapes])
+    with pytest.raises(InputError, match=r"sample 1 holds no numbers: i0 \[0, 3\], i1 \[0\]$"):
+        check_pass("calibrate", """
+        main {
+          input %x: float32[?,3]
+          input %past: float32[?]
+          %y: float32[?,3] = tfl.ABS(%x)
+          %z: float32[?] = tfl.ABS(%past)
+          return %y, %z
+        }
+        """, calibration=calibration)
