@@ -7,7 +7,7 @@ tensor, it is made with the scale that its reader needs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,17 +28,16 @@ from fuseconv.quantize.recurrent_products import (
     recurrent_products,
 )
 from fuseconv.quantize.selection import EVERYTHING, Selection
+from fuseconv.quantize.steep_ops import lost_in_steps
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
+from fuseconv.tfl.quotients import divides
 from fuseconv.tfl.traits import CONTROL_FLOW
 
 Ranges = Mapping[Value, Range]
-# Of the largest number of a range, so small a part has no more than some steps of int8 in front of zero.
-_LEAST_STEPS = 16
-# The same for other ops that are steep near zero: four steps of int8, eight parts of the tables of int16 do.
-_LEAST_STEPS_OF_STEEP = {types.INT8: 64, types.INT16: 16}
 # Steps that are nearer to each other are alike.
 _LIKE_STEPS = 0.05
+_WRONG_QUOTIENTS = "its kernel is wrong for small numbers over divisors that vary as much"
 _ADDS_UP = "its rounding errors would add up over the steps of a loop"
 _BETWEEN_FLOATS = "what is around it is float"
 
@@ -230,7 +229,7 @@ def _refusal(op: Op, ranges: Ranges, recipe: Recipe) -> str:
     if op.type in NOT_NEGATIVE and any(each is not None and each.least < 0 for each in known):
         return f"{operands[0].name} has numbers below zero"
     unknown = _unmeasured((*operands, *floats(op.results)), ranges)
-    return unknown or _beyond_fixed_scale(op, ranges, kernels) or _lost_in_steps(op, ranges, kernels)
+    return unknown or _beyond_fixed_scale(op, ranges, kernels) or lost_in_steps(op, ranges, kernels)
 
 
 def _beyond_fixed_scale(op: Op, ranges: Ranges, kernels: Kernels) -> str:
@@ -246,25 +245,6 @@ def _beyond_fixed_scale(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     if found in held:
         return ""
     return f"its results reach {abs(found):.3g}, and those of its kernel end at {round(abs(held))}"
-
-
-def _lost_in_steps(op: Op, ranges: Ranges, kernels: Kernels) -> str:
-    """Return why an op on integers would lose its numbers: few steps where it is steep, as near a divisor of zero, for
-    which the kernel aborts, or a sum that is smaller than a step of what cancels out in it. Empty if it would not."""
-    if op.type not in ("ADD", "DIV", "SUB") and op.type not in kernels.steep_at_zero:
-        return ""
-    known = [Range.of(v.data) if v.data is not None else ranges[v] for v in data_operands(op)]
-    if op.type == "DIV" and _comes_near_zero(known[1], _LEAST_STEPS):
-        return "its divisor comes near zero"
-    if op.type in kernels.steep_at_zero and _comes_near_zero(known[-1], _LEAST_STEPS_OF_STEEP[kernels.activations]):
-        return "its operand comes near zero"
-    if op.type in ("ADD", "SUB") and abs(ranges[op.result]) * _LEAST_STEPS < max(map(abs, known)):
-        return "its operands cancel out"
-    return ""
-
-
-def _comes_near_zero(values: Range, steps: int) -> bool:
-    return max(values.least, -values.largest) * steps < abs(values)
 
 
 def _unmeasured(values: Iterable[Value], ranges: Ranges) -> str:
@@ -339,10 +319,15 @@ class _Scales:
                 self._read_carried(op.operands, op.results, self.recipe.carried[op])
             if op not in self.integer:
                 continue
+            quotient = self._of_quotient(op) if op.type == "DIV" else None
+            if op.type == "DIV" and quotient is None:
+                self.integer.remove(op)
+                self.recipe.why[op] = _WRONG_QUOTIENTS
+                continue
             if op.kind != fake_quant.KIND:
                 self._read(data_operands(op), self.recipe.type_of(op.result))
             for value in floats(op.results):
-                self.scales[value] = self._of_result(op, value)
+                self.scales[value] = quotient or self._of_result(op, value)
             if op.kind == lstm.KIND:
                 output, cell = op.operands[lstm.OUTPUT_STATE], op.operands[lstm.CELL_STATE]
                 assert output is not None and cell is not None
@@ -385,6 +370,21 @@ class _Scales:
         wanted = self._wanted(value)
         return self._shifted(op, wanted) or self._apart(op, wanted)
 
+    def _of_quotient(self, op: Op) -> Quantization | None:
+        """Return a scale with which DIV is right: if not the one that its reader has as well, that of its range, or
+        that without room for later inputs; None if there is none."""
+        dtype, found = self.recipe.type_of(op.result), self.ranges[op.result]
+        numerator, divisor = (self._as_read(value, dtype) for value in floats(op.operands))
+        negative = self._range(op.operands[1]).least < 0
+        scales = (parameters(each, dtype) for each in (self._wanted(op.result), found, replace(found, fixed=True)))
+        return next((made for made in scales if divides(numerator, divisor, made, dtype, negative)), None)
+
+    def _as_read(self, value: Value, dtype: DType) -> Quantization:
+        """Return the scale of an operand as an op of a type reads it."""
+        if value.is_const or self.recipe.type_of(value) is not dtype:
+            return parameters(self._range(value), dtype)
+        return self.scales.get(value) or parameters(self._wanted(value), dtype)
+
     def _apart(self, op: Op, wanted: Range) -> Quantization:
         """Return the scale of a result, in other steps than those of an operand that is moved by fewer numbers.
 
@@ -425,6 +425,10 @@ class _Scales:
             return False
         values = op.operands[0], op.result
         return not any(value in self.recipe.exact or value in self.recipe.wide for value in values)
+
+    def _range(self, value: Value | None) -> Range:
+        assert value is not None
+        return self.ranges[value] if value.data is None else self._of(value)
 
     def _of(self, constant: Value) -> Range:
         assert constant.data is not None
