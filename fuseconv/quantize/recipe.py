@@ -31,7 +31,7 @@ from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.quantize.steep_ops import lost_in_steps
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
-from fuseconv.tfl.quotients import divides
+from fuseconv.tfl.quotients import divides, least_steps
 from fuseconv.tfl.traits import CONTROL_FLOW
 
 Ranges = Mapping[Value, Range]
@@ -374,10 +374,11 @@ class _Scales:
         """Return a scale with which DIV is right: if not the one that its reader has as well, that of its range, or
         that without room for later inputs; None if there is none."""
         dtype, found = self.recipe.type_of(op.result), self.ranges[op.result]
-        numerator, divisor = (self._as_read(value, dtype) for value in floats(op.operands))
-        negative = self._range(op.operands[1]).least < 0
+        x, y = floats(op.operands)
+        numerator, divisor = self._as_read(x, dtype), self._as_read(y, dtype)
+        negative, least = self._range(y).least < 0, least_steps(x.data, numerator)
         scales = (parameters(each, dtype) for each in (self._wanted(op.result), found, replace(found, fixed=True)))
-        return next((made for made in scales if divides(numerator, divisor, made, dtype, negative)), None)
+        return next((made for made in scales if divides(numerator, divisor, made, dtype, negative, least)), None)
 
     def _as_read(self, value: Value, dtype: DType) -> Quantization:
         """Return the scale of an operand as an op of a type reads it."""

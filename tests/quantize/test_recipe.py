@@ -43,6 +43,7 @@ def test_why_an_op_stays_float(op: str, why: str) -> None:
     ("tfl.DIV(%x, %v)", {"v": (1, 99)}, "its divisor comes near zero"),
     ("tfl.DIV(%x, %v)", {"v": (-9, -1)}, "its kernel is wrong for small numbers over divisors that vary as much"),
     ("tfl.DIV(%x, %v)", {"v": (-3, -1)}, ""),
+    ("tfl.DIV(float32[] 1, %v)", {"v": (1, 9)}, ""),
     ("tfl.SUB(%x, %v)", {"v": (-2, 2), "y": (-0.01, 0.01)}, "its operands cancel out"),
     ("tfl.SUB(%x, %v)", {"v": (-2, 2), "y": (-0.5, 0.5)}, ""),
     ("tfl.RSQRT(%x)", {"x": (0.01, 1)}, "its operand comes near zero"),
