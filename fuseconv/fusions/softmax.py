@@ -63,18 +63,24 @@ def check(m: Match) -> None:
 def check_softmax(m: Match) -> None:
     require_float32(m)
     shape, axes = m.x.shape, m.axes.data.reshape(-1)
-    m.require(shape is not None and axes.size, "the number of dimensions is not known, or there is no axis")
+    m.require(shape and axes.size, "the number of dimensions is not known, or there is no axis")
     last = {axis % len(shape) for axis in axes.tolist()} == set(range(len(shape) - len(axes), len(shape)))
     m.require(last, "it is not taken along the last axes")
-    m.require(all(isinstance(size, int) for size in shape[-len(axes) :]), "the sizes of its axes are not known")
-    known = len(axes) == 1 or sum(not isinstance(size, int) for size in shape) < 2
-    m.require(known, "more than one size of the data is not known")
+    if not _takes(m):
+        m.require(all(isinstance(size, int) for size in shape[-len(axes) :]), "the sizes of its axes are not known")
+        known = sum(not isinstance(size, int) for size in shape) < 2
+        m.require(known, "more than one size of the data is not known")
+
+
+def _takes(m: Match) -> bool:
+    """Return whether SOFTMAX takes the data as it is: along one axis, of as few dimensions as its kernel has."""
+    return m.axes.data.size == 1 and len(m.x.shape) <= RANK["SOFTMAX"]
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     """Softmax over the last axes -> RESHAPE to rows, SOFTMAX, RESHAPE."""
     shape = m.x.shape
-    if m.axes.data.size == 1 and len(shape) <= RANK["SOFTMAX"]:
+    if _takes(m):
         return tfl.softmax(m.x, beta=1.0)
     rows = tfl.reshape(m.x, [-1, math.prod(shape[-m.axes.data.size :])])
     return tfl.reshape(tfl.softmax(rows, beta=1.0), [size if isinstance(size, int) else -1 for size in shape])

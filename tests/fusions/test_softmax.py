@@ -26,6 +26,11 @@ def test_softmax():
     check(softmax, X, ops=["SOFTMAX"], inputs=wide)
 
 
+@pytest.mark.parametrize("fn", [softmax, lambda x: tf.exp(log_softmax(x))])
+def test_along_one_axis_of_an_unknown_size(fn):
+    check(fn, tf.TensorSpec([None, 7, None]), ops=["SOFTMAX"], inputs=wide, static=False)
+
+
 @pytest.mark.parametrize("fn", [log_softmax, lambda x: x - tf.reduce_logsumexp(x, -1, keepdims=True)])
 def test_log_softmax(fn):
     check(fn, X, ops=["LOG_SOFTMAX"], inputs=wide)
