@@ -28,10 +28,10 @@ _BY_PASSES = {
     "Rows of a ragged tensor in a loop, such as `tf.map_fn`'s, become parts of a tensor.": """
         RaggedTensorFromVariant RaggedTensorToVariant""",
     "The list is one tensor, with a dimension for its elements.": """
-        EmptyTensorList TensorListConcat TensorListConcatV2 TensorListElementShape TensorListFromTensor TensorListGather
-        TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack TensorListReserve TensorListResize
-        TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit
-        TensorListStack""",
+        EmptyTensorList TensorListConcat TensorListConcatLists TensorListConcatV2 TensorListElementShape
+        TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack
+        TensorListReserve TensorListResize TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2
+        TensorListSetItem TensorListSplit TensorListStack""",
     "READ_VARIABLE, what it computes, and ASSIGN_VARIABLE.": """
         AssignAddVariableOp AssignSubVariableOp ResourceScatterAdd ResourceScatterMax ResourceScatterMin
         ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin ResourceScatterNdSub ResourceScatterNdUpdate

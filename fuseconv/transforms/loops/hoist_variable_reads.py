@@ -19,8 +19,7 @@ _READS = ("tf.ReadVariableOp",)
 
 @module_pass("hoist-variable-reads", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,), kinds=VARIABLES)
 def hoist_variable_reads(module: Module) -> None:
-    """Read variables before the loops that only read them: While(h @ ReadVariableOp(v)) -> w = ReadVariableOp(v);
-    While(h @ w).
+    """Read variables before loops that only read them: While(ReadVariableOp(v)) -> w = ReadVariableOp(v); While(w).
 
     Requires that a loop's functions have no other user, and that handles are made where they are used."""
     if not are_read(module, VARIABLES):
