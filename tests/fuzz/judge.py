@@ -12,6 +12,8 @@ REFUSALS = (2, 3, 4)
 _LONGEST_SENTENCE = 1200
 # What a conversion of a model of under 1 MB may take. Of what TensorFlow takes a forked child touches a part only.
 MOST_BYTES = 1_500_000_000
+# How lines on standard error begin where a command does its work. A note tells the name that it has given a file.
+_SAID = ("fuseconv: warning: ", "fuseconv: note: wrote ")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def _end(outcome: Outcome, request: Request) -> list[Defect]:
             return [Defect(f"signal {outcome.signal}", f"dies by signal {outcome.signal}: {_last(outcome.stderr)}")]
         return [Defect("time", f"does not end within {request.seconds:.0f} s")]
     if outcome.exit == 0:
-        wrong = [line for line in outcome.stderr.splitlines() if not line.startswith("fuseconv: warning: ")]
+        wrong = [line for line in outcome.stderr.splitlines() if not line.startswith(_SAID)]
         return [Defect("noise", f"says '{wrong[0][:200]}' on standard error")] if wrong else []
     if outcome.exit not in REFUSALS:
         return [Defect(f"exit {outcome.exit}: {outcome.trace}", _last(outcome.stderr))]
