@@ -30,7 +30,7 @@ def hoist_variable_reads(module: Module) -> None:
         _, written = uses.by(op)
         loop = LoopForm(op, module)
         before: list[Op] = []
-        held: dict[str, Value] = {}
+        carried: dict[str, int] = {}
         for function in (loop.body, loop.cond):
             gone: set[Op] = set()
             for read in ops_of_kinds(function, _READS):
@@ -40,10 +40,10 @@ def hoist_variable_reads(module: Module) -> None:
                     continue
                 if handle.op.kind not in VARIABLES or handle.op.operands:
                     continue
-                if name not in held:
-                    held[name] = loop.carry(_read_before(read, handle.op, before, uses, name))
-                carried = loop.body.inputs.index(held[name])
-                replace_uses(read.result, function.inputs[carried])
+                if name not in carried:
+                    carried[name] = len(function.inputs)
+                    loop.carry(_read_before(read, handle.op, before, uses, name))
+                replace_uses(read.result, function.inputs[carried[name]])
                 gone.add(read)
             erase_ops(function, gone)
         at = graph.ops.index(op)

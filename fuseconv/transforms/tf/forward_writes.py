@@ -59,8 +59,8 @@ class _Walk:
                 self.held[name] = op.operands[1]  # type: ignore[assignment]
                 self.unread[name] = op
         for op in gone:
-            why = "the variable is known to hold" if op.kind == _READ else "it is written again before it is read:"
-            self.report.removed(op, "forward-writes", f"{why} {self.uses.name(op.operands[0])}")
+            why = "what it holds is known" if op.kind == _READ else "it is written again before it is read"
+            self.report.removed(op, "forward-writes", f"of the variable {self.uses.name(op.operands[0])}: {why}")
         erase_ops(graph, gone)
 
     def _forget(self, op: Op) -> None:

@@ -142,7 +142,8 @@ def _shared_weights(op: Op, tf: TfBuilder) -> list[Value] | None:
     matrix = source.shape[-2:]
     if source.data is not None and is_static(source.shape):
         data = source.data.reshape(-1, *source.data.shape[-2:])
-        if not data.size or any(each.tobytes() != data[0].tobytes() for each in data):
+        first = data[0].tobytes() if data.size else b""
+        if not data.size or any(each.tobytes() != first for each in data[1:]):
             return None
         one = constant(data[0], source.dtype, source.name)
     elif set(source.shape[:-2]) == {1} and is_static(matrix):
@@ -381,10 +382,9 @@ def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
 def _reshaped(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Fill a part of what is filled with one number in its own shape: Reshape(Fill([2, b, 4], 0)[0], [b, 4]) ->
     Fill([b, 4], 0), as PyTorch starts the states of recurrent layers; else slice what was taken as a scalar."""
-    filled = op.operands[0]
-    while filled is not None and filled.op is not None and filled.op.kind in SLICES:
-        filled = filled.op.operands[0]
-    shape = op.operands[1] if op.kind == "tf.Reshape" and filled is not op.operands[0] else None
+    part = op.operands[0].op if op.operands[0] is not None else None
+    filled = part.operands[0] if part is not None and part.kind in SLICES else None
+    shape = op.operands[1] if op.kind == "tf.Reshape" else None
     if filled is None or filled.op is None or filled.op.kind != "tf.Fill" or shape is None or shape.is_const:
         return _element(op, tf)
     return [tf.add("Fill", [shape, filled.op.operands[1]], {}, filled.dtype, op.result.shape)]
