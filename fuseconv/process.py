@@ -31,6 +31,11 @@ class Stopped(KeyboardInterrupt):
         self.number = number
 
 
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def exit_code(interrupt: KeyboardInterrupt) -> int:
     """Return what a shell says of a process that a signal ended: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP."""
     return 128 + (interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT)

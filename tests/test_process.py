@@ -239,3 +239,10 @@ def test_letters_that_an_encoding_does_not_have(tmp_path: Path) -> None:
     encoding = "import sys; sys.stdout.reconfigure(encoding='cp850'); "
     done = run("convert", MODEL, "-o", tmp_path / "\u51fa.tflite", code=encoding)
     assert done.returncode == 0 and "\\u51fa.tflite" in done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no affinity of processes")
+def test_processors_are_those_that_the_process_may_use() -> None:
+    code = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+    code += "from fuseconv.process import processors; print(processors())"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=TIMEOUT) == "1\n"

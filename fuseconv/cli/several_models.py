@@ -14,7 +14,7 @@ from fuseconv.cli.terminal import Terminal, error_entry
 from fuseconv.cli.values import STDOUT, named_for
 from fuseconv.collector import importing
 from fuseconv.errors import FuseconvError, InputError
-from fuseconv.process import native_logs_muted
+from fuseconv.process import native_logs_muted, processors
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,7 @@ def convert_each(
     quiet = replace(terminal, quiet=True)
     jobs = [_Job(model, file, quiet, verifying, options) for model, file in zip(models, files)]
     context = multiprocessing.get_context("spawn")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(len(jobs), cores)
-    with ProcessPoolExecutor(count, context) as pool:
+    with ProcessPoolExecutor(min(len(jobs), processors()), context) as pool:
         running = [pool.submit(_run, job) for job in jobs]
         documents = [_document(job, future) for job, future in zip(jobs, running)]
     for job, document in zip(jobs, documents):

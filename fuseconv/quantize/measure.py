@@ -19,7 +19,7 @@ from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
 from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
-from fuseconv.quantize.reduced_ranges import ReducedRanges
+from fuseconv.quantize.reduced_ranges import ReducedRanges, threads
 from fuseconv.quantize.sample_shapes import Sample, checked, names_of_arrays
 from fuseconv.quantize.samples import of_signature
 from fuseconv.report.records import Report
@@ -181,8 +181,8 @@ class _Runs:
         self.averaged = [[*read_by_products(signature.graph)] for signature in signatures]
         preserves = keeps or self.measure is None or any(self.recurrences) or any(self.averaged)
         self.interpreter = Interpreter(
-            model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-            experimental_preserve_all_tensors=preserves,
+            model_content=data, num_threads=threads(), experimental_preserve_all_tensors=preserves,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         )  # fmt: skip
         # The public functions know the first subgraph alone, or run without measuring.
         self.subgraphs = self.interpreter._interpreter

@@ -18,6 +18,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, detach
 from fuseconv.ir.product import Product
 from fuseconv.ir.rewriter import Speculative
+from fuseconv.process import processors
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
 from fuseconv.quantize.derived_ranges import FUNCTIONS, derived_range, origins
@@ -32,6 +33,11 @@ _SPREAD_NAN = frozenset({
 _SIGNS = np.array([1, -1], np.float32)
 
 
+def threads() -> int:
+    """Return on how many threads samples run: on a few, since the ops of little models only wait for each other."""
+    return min(processors(), 4)
+
+
 class ReducedRanges:
     """Run a module of one graph on samples, and keep the ranges of its tensors; see `of`.
 
@@ -41,7 +47,7 @@ class ReducedRanges:
     def __init__(self, data: bytes, names: Mapping[str, Value], added: _Added, tensors: Mapping[Value, str]) -> None:
         from ai_edge_litert.interpreter import Interpreter
 
-        self.interpreter = Interpreter(model_content=data)
+        self.interpreter = Interpreter(model_content=data, num_threads=threads())
         self.added = added
         ends = (*self.interpreter.get_input_details(), *self.interpreter.get_output_details())
         places = {detail["name"]: detail["index"] for detail in ends}
