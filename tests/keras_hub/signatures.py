@@ -100,7 +100,8 @@ def with_cache(model: Any) -> dict[str, Signature]:
         return _outputs([logits, cache])
 
     def prefill(token_ids: Any) -> dict[str, Any]:
-        return step(token_ids, 0, [tf.zeros(spec.shape, spec.dtype) for spec in caches.values()])
+        # No Python number: Keras lets nested arguments of a layer be tensors or not, but no mixture.
+        return step(token_ids, tf.constant(0), [tf.zeros(spec.shape, spec.dtype) for spec in caches.values()])
 
     def decode(token_ids: Any, cache_update_index: Any, **flat: Any) -> dict[str, Any]:
         return step(token_ids, cache_update_index, [flat[name] for name in caches])

@@ -288,7 +288,8 @@ SIZES: dict[str, dict[str, Any]] = {
     },
     "SegFormerBackbone": {"image_encoder": _MIT, "projection_filters": 12},
     "SigLIPBackbone": {"vision_encoder": Part("SigLIPVisionEncoder"), "text_encoder": Part("SigLIPTextEncoder")},
-    "SigLIPTextEncoder": {"embedding_dim": 16},
+    # It takes texts of just this length.
+    "SigLIPTextEncoder": {"embedding_dim": 16, "max_sequence_length": 16},
     "SmolLM3Backbone": {
         "attention_bias": False, "attention_dropout": 0.0, "rope_layer_enabled_list": [True, False],
         "layer_types": ["attention", "attention"], "mlp_bias": False, "max_position_embeddings": 64,
