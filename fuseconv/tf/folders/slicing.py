@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,23 @@ def tensor_scatter_update(op: Op, x: np.ndarray, indices: np.ndarray, updates: n
 def _scatter(function: Any, made: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
     function.at(made, _coordinates(indices, made.shape), updates)
     return made
+
+
+@kernel("XlaDynamicSlice")
+def xla_dynamic_slice(op: Op, x: np.ndarray, start: np.ndarray, size: np.ndarray) -> np.ndarray:
+    return x[_held_within(x, start, size.tolist())]
+
+
+@kernel("XlaDynamicUpdateSlice")
+def xla_dynamic_update_slice(op: Op, x: np.ndarray, update: np.ndarray, start: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    made[_held_within(x, start, update.shape)] = update
+    return made
+
+
+def _held_within(x: np.ndarray, start: np.ndarray, sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Return the index of a slice, which begins no later than it is whole, as XLA has it."""
+    require(start.shape == (x.ndim,) and len(sizes) == x.ndim)
+    require(all(0 <= size <= dim for size, dim in zip(sizes, x.shape)))
+    first = [min(max(at, 0), dim - size) for at, dim, size in zip(start.tolist(), x.shape, sizes)]
+    return tuple(slice(at, at + size) for at, size in zip(first, sizes))

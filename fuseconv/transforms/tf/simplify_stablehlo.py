@@ -97,13 +97,16 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 
 def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Forward what is multiplied by 1; name a mean that is a sum times the inverse of its count, as canonicalization
-    leaves it."""
+    """Forward what is multiplied by 1; negate an exponent that is multiplied by -1, as PyTorch's exports do, so that
+    the function of it is seen; name a mean that is a sum times the inverse of its count, as canonicalization leaves
+    it."""
     for x, factor in either_way(op):
         number = number_of(factor)
         same = op.result.shape == x.shape
         if number == 1 and same:
             return [x]
+        if number == -1 and same and all(reader.kind == "tf.Exp" for reader in op.result.uses):
+            return [shaped(tf.Neg(x), op)]
         pool = average_pool(x, tf, factor=factor.data) if same and factor.data is not None else None
         if pool is not None:
             return [pool]

@@ -31,6 +31,8 @@ def test_a_logistic_function_has_a_name() -> None:
     ]  # fmt: skip
     quotient, name = "%y: float32[n,4] = tf.RealDiv(float32[] 1.0, %c)", "%y: float32[n,4] = tf.Sigmoid(%x)"
     check_pass("simplify-stablehlo", _main(*before, quotient), _main(*before, name))
+    product = "%a: float32[n,4] = tf.Mul(float32[] -1.0, %x)"
+    check_pass("simplify-stablehlo", _main(product, *before[1:], quotient), _main(*before, name))
 
 
 _ABOVE = "%a: bool[n,4] = tf.Greater(%x, float32[] 0.0)"
