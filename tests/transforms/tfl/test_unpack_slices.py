@@ -1,4 +1,4 @@
-"""Slices of all elements of a dimension become one UNPACK."""
+"""Slices of all elements of a dimension become one UNPACK, of equal parts one SPLIT."""
 
 from __future__ import annotations
 
@@ -49,3 +49,35 @@ def test_rows_and_columns_are_apart() -> None:
     mask = "{'begin_mask': 2, 'end_mask': 2, 'shrink_axis_mask': 1}"
     text = _columns("float32[5,3]", "float32[5]", [1]).replace("return ", f"{row}{mask}\nreturn %r, ")
     check_pass("unpack-slices", text)
+
+
+def _parts(shape: str, *bounds: tuple[int, int]) -> str:
+    """Return a graph that reads these columns of a matrix of any height, several at a time."""
+    mask = "{'begin_mask': 1, 'end_mask': 1}"
+    lines = [
+        f"%y{i}: float32[n,{end - begin}] = tfl.STRIDED_SLICE(%x, int32[2] [0, {begin}], int32[2] [0, {end}], "
+        f"int32[2] [1, 1]) {mask}\n%z{i}: float32[n,{end - begin}] = tfl.NEG(%y{i})"
+        for i, (begin, end) in enumerate(bounds)
+    ]
+    values = ", ".join(f"%z{i}" for i in range(len(bounds)))
+    return "\n".join(["main {", f"input %x: {shape}", *lines, f"return {values}", "}"])
+
+
+def test_equal_parts_are_split() -> None:
+    check_pass("unpack-slices", _parts("float32[n,6]", (0, 2), (4, 6), (2, 4)), """
+    main {
+      input %x: float32[n,6]
+      %y0: float32[n,2]; %y2: float32[n,2]; %y1: float32[n,2] = tfl.SPLIT(int32[] 1, %x) {'num_splits': 3}
+      %z0: float32[n,2] = tfl.NEG(%y0)
+      %z1: float32[n,2] = tfl.NEG(%y1)
+      %z2: float32[n,2] = tfl.NEG(%y2)
+      return %z0, %z1, %z2
+    }
+    """)
+
+
+def test_other_parts_stay() -> None:
+    check_pass("unpack-slices", _parts("float32[n,6]", (0, 2), (2, 4)))  # the last is not read
+    check_pass("unpack-slices", _parts("float32[n,6]", (0, 2), (2, 6)))
+    check_pass("unpack-slices", _parts("float32[n,6]", (0, 3), (2, 5)))
+    check_pass("unpack-slices", _parts("float32[n,10]", *((i, i + 2) for i in range(0, 10, 2))))
