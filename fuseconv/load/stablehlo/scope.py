@@ -43,8 +43,8 @@ class Scope(TfBuilder):
     """A graph that is being built, and which values stand for the variables of a region.
 
     outer: the scope around a region, whose constants it shares. functions: the functions of the module. spread: what
-    values are broadcasts of. narrow: these, and what is made of nothing but
-    these and constants; repeated: those of them that are not made of constants alone.
+    values are broadcasts of. narrow: these, and what is made of nothing but these and constants; repeated: those of
+    them that are not made of constants alone.
     """
 
     def __init__(self, graph: Graph, functions: ModuleImporter, outer: Scope | None = None) -> None:
@@ -92,10 +92,13 @@ class Scope(TfBuilder):
     def broadcast(self, x: Value, shape: Value | Sequence[int]) -> Value:
         """Return BroadcastTo(x, shape)."""
         made = self.BroadcastTo(x, shape)
-        inner = x.op.operands[0] if x.op is not None and x.op.kind in RESHAPES else x
+        inner = (x.op.operands[0] if x.op is not None and x.op.kind in RESHAPES else None) or x
         if inner not in self.repeated:  # a pass reaches through both
             self.spread[made] = x
-        self.repeated.add(made)
+        # What is made of constants alone is folded before that pass runs, to the size that it has then.
+        folded = inner.is_const or (inner in self.narrow and inner not in self.repeated)
+        if not folded or (isinstance(shape, Value) and not shape.is_const):
+            self.repeated.add(made)
         self.narrow.add(made)
         return made
 

@@ -66,6 +66,20 @@ def test_ops_that_broadcast_by_themselves_read_what_was_broadcast() -> None:
     assert [op.type for op in scope.graph.ops] == ["BroadcastTo", "Neg", "Neg", "Reshape", "BroadcastTo"]
 
 
+def test_what_is_made_of_constants_is_read_as_it_was_before_broadcasts() -> None:
+    two = TensorType(types.FLOAT32, (3, 4))
+    add = Operation("add", 1, [Var(two), Var(two)], [Var(two)], [], None, 0, {})  # type: ignore[arg-type]
+    scope = Scope(Graph("main"), None)  # type: ignore[arg-type]
+    x = scope.graph.add_input(types.FLOAT32, (3, 4), "x")
+    one, many = scope.const(np.ones((), np.float32)), scope.broadcast(scope.const(np.ones((), np.float32)), [1, 4])
+    total = scope.AddV2(many, one)
+    scope.note_narrow([many, one], [total])
+    assert scope.bare(add, [x, scope.broadcast(total, [3, 4])]) == [x, total]
+    # A size that only a run tells keeps it from being folded.
+    size = scope.graph.add_input(types.INT32, (2,), "size")
+    assert scope.broadcast(scope.broadcast(one, size), [3, 4]) not in scope.spread
+
+
 def test_a_constant_of_another_shape_than_its_op_says_is_none_of_it() -> None:
     scope = Scope(Graph("main"), None)  # type: ignore[arg-type]
     scalar = Operation("constant", 1, [], [Var(TensorType(types.FLOAT32, ()))], [], None, 0, {})  # type: ignore[arg-type]

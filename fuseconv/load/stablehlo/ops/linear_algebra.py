@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from fuseconv.ir.graph import Value
@@ -77,14 +78,38 @@ def batch_norm_inference(
 @imports
 def batch_norm_training(tf: Scope, op: Operation, x: Value, scale: Value, offset: Value) -> list[Value]:
     """Normalize by the mean and variance of all but the features, which are results too."""
-    axis, rank = number(op.attribute("feature_index")), tensor_type(op.operands[0]).rank
-    others = tf.ints([other for other in range(rank) if other != axis])
-    mean = tf.Mean(x, others)
-    apart = tf.Sub(x, _along(tf, mean, axis, rank))
-    variance = tf.Mean(tf.Square(apart), others)
-    by = tf.Mul(tf.Rsqrt(tf.AddV2(variance, tf.same(op.attribute("epsilon"), variance))), scale)
-    made = tf.AddV2(tf.Mul(apart, _along(tf, by, axis, rank)), _along(tf, offset, axis, rank))
-    return [made, mean, variance]
+    kind, axis = tensor_type(op.operands[0]), number(op.attribute("feature_index"))
+    plain = _holds(scale, 1) and _holds(offset, 0)
+    rows = _rows(tf, op, axis) if plain else None
+    value, others = rows or (x, [other for other in range(kind.rank) if other != axis])
+    mean = _kept_mean(tf, value, others)
+    apart = tf.Sub(value, mean)
+    variance = _kept_mean(tf, tf.Square(apart), others)
+    by = tf.Rsqrt(tf.AddV2(variance, tf.same(op.attribute("epsilon"), variance)))
+    by = by if plain else tf.Mul(by, _along(tf, scale, axis, kind.rank))
+    made = tf.Mul(apart, by) if plain else tf.AddV2(tf.Mul(apart, by), _along(tf, offset, axis, kind.rank))
+    return [tf.Reshape(made, kind.sizes) if rows else made, tf.Reshape(mean, [-1]), tf.Reshape(variance, [-1])]
+
+
+def _rows(tf: Scope, op: Operation, axis: int) -> tuple[Value, list[int]] | None:
+    """Return what is reshaped to [1, rows, elements], a feature a row, and the dimensions of a row in it: the layer
+    norm that PyTorch decomposes so needs no reshape."""
+    kind, before = tensor_type(op.operands[0]), op.operands[0].op
+    if before is None or before.name != "reshape" or axis != 1 or kind.rank != 3 or kind.shape[0] != 1:
+        return None
+    whole = tensor_type(before.operands[0])
+    for first in range(whole.rank if whole.is_static else 0):
+        if math.prod(whole.sizes[:first]) == kind.shape[1]:
+            return tf.value(before.operands[0]), list(range(first, whole.rank))
+    return None
+
+
+def _kept_mean(tf: Scope, x: Value, along: list[int]) -> Value:
+    return tf.add("Mean", [x, tf.ints(along)], {"keep_dims": True}, x.dtype)
+
+
+def _holds(vector: Value, number: int) -> bool:
+    return vector.data is not None and bool((vector.data == number).all())
 
 
 def _along(tf: Scope, vector: Value, axis: int, rank: int) -> Value:

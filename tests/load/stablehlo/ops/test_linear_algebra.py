@@ -51,3 +51,25 @@ def test_a_norm_along_any_dimension(axis: int, training: bool) -> None:
     value = batch_norm_training(scope, op, *operands[:3])[0] if training else batch_norm_inference(scope, op, *operands)
     expected = (x - mean) * scale / np.sqrt(variance + 0.25) + offset
     np.testing.assert_allclose(computed(scope, value, x, *parameters), expected, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize(("shape", "rows"), [((2, 3, 4), [1, 6, 4]), ((2, 3, 4), [1, 2, 12]), ((4, 6), [1, 8, 3])])
+def test_a_norm_of_rows(shape: tuple[int, ...], rows: list[int]) -> None:
+    """PyTorch decomposes layer norms so; rows of whole dimensions need no reshape."""
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    scope, (value,) = new_scope(x)
+    given = "x".join(map(str, rows))
+    before = operation(f"reshape float32[{','.join(map(str, shape))}] -> float32[{given.replace('x', ',')}]")
+    scope.values[before.operands[0]] = value
+    reshaped = scope.Reshape(value, rows)
+    op = operation(f"batch_norm_training float32[{given.replace('x', ',')}] ->", feature_index=1, epsilon=0.25)
+    op.operands[0].op = before
+    ones, zeros = (scope.const(np.full(rows[1], number, np.float32)) for number in (1, 0))
+    made, mean, variance = batch_norm_training(scope, op, reshaped, ones, zeros)
+    assert any(reader.kind == "tf.Sub" for reader in value.uses) == (shape != (4, 6))
+    flat = x.reshape(rows)
+    means, variances = flat.mean((0, 2)), flat.var((0, 2))
+    expected = (flat - means[:, None]) / np.sqrt(variances[:, None] + 0.25)
+    total = scope.ConcatV2(scope.Reshape(made, [-1]), scope.ConcatV2(mean, variance, 0), 0)
+    wanted = np.concatenate([expected.reshape(-1), means, variances])
+    np.testing.assert_allclose(computed(scope, total, x), wanted, 1e-4, 1e-5)
