@@ -96,11 +96,14 @@ class Scope(TfBuilder):
         if inner not in self.repeated:  # a pass reaches through both
             self.spread[made] = x
         # What is made of constants alone is folded before that pass runs, to the size that it has then.
-        folded = inner.is_const or (inner in self.narrow and inner not in self.repeated)
-        if not folded or (isinstance(shape, Value) and not shape.is_const):
+        if not self.is_folded(inner) or (isinstance(shape, Value) and not shape.is_const):
             self.repeated.add(made)
         self.narrow.add(made)
         return made
+
+    def is_folded(self, value: Value) -> bool:
+        """Return whether a value is a constant, or made of constants alone."""
+        return value.is_const or (value in self.narrow and value not in self.repeated)
 
     def note_narrow(self, operands: Sequence[Value], made: Sequence[Value]) -> None:
         """Note that values are made of nothing but constants and what is broadcast."""

@@ -186,6 +186,20 @@ class _Sinking:
         parts = [self.without(v, frozenset({unit}), tf) for v in values if v is not None]
         return _Core(tf.add("Pack", parts, {"axis": unit}, op.result.dtype, op.result.shape), frozenset())
 
+    def product(self, op: Op, tf: TfBuilder) -> _Core | None:
+        """Multiply the rows of the core by a matrix: BatchMatMulV2(ExpandDims(x, 1), w) -> MatMul(x, w)."""
+        x, weights = op.operands
+        core = self.cores.get(x)  # type: ignore[arg-type]
+        if core is None or weights is None or weights.rank != 2 or set(op.attrs) - {"adj_y"}:
+            return None
+        rank, inner = len(op.result.shape or ()), core.value.rank or 0
+        if inner < 2 or rank - 1 in core.units:
+            return None
+        kind, flag = ("MatMul", "transpose_b") if inner == 2 else (op.type, "adj_y")
+        attrs = {flag: True} if op.attrs.get("adj_y") else {}
+        shape = _without(op.result.shape, core.units)
+        return _Core(tf.add(kind, [core.value, weights], attrs, op.result.dtype, shape), core.units)
+
     def einsum(self, op: Op, tf: TfBuilder) -> _Core | None:
         """Drop the letters of dimensions of size 1."""
         sides = op.attrs.get("equation", "").replace(" ", "").split("->")
@@ -232,5 +246,5 @@ def _restored(tf: TfBuilder, core: _Core, shape: Shape) -> Value:
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(_ELEMENTWISE, _Sinking.elementwise), **dict.fromkeys(RESHAPES, _Sinking.reshape),
     **dict.fromkeys(REDUCTIONS, _Sinking.reduction), "tf.ConcatV2": _Sinking.join, "tf.Einsum": _Sinking.einsum,
-    "tf.StridedSlice": _Sinking.slice, "tf.Transpose": _Sinking.transpose,
+    "tf.BatchMatMulV2": _Sinking.product, "tf.StridedSlice": _Sinking.slice, "tf.Transpose": _Sinking.transpose,
 }  # fmt: skip

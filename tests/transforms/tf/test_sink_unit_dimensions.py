@@ -140,3 +140,26 @@ def test_beside_no_elements_a_size_is_not_left_open() -> None:
     after = _main(added, "%b: float32[n,0] = tf.Neg(%x)", "%y: float32[n,1,0] = tf.ExpandDims(%b, int32[] 1)",
                   shape="n,0")  # fmt: skip
     check_pass("sink-unit-dimensions", before, after)
+
+
+_WEIGHTS = "float32[4,2] [[1, 2], [3, 4], [5, 6], [7, 8]]"
+
+
+def test_rows_are_multiplied_by_a_matrix_without_them() -> None:
+    _sinks([f"%y: float32[n,1,2] = tf.BatchMatMulV2(%a, {_WEIGHTS})"],
+           [f"%b: float32[n,2] = tf.MatMul(%x, {_WEIGHTS})",
+            "%y: float32[n,1,2] = tf.Reshape(%b, int32[3] [-1, 1, 2])"])  # fmt: skip
+    turned = "float32[2,4] [[1, 2, 3, 4], [5, 6, 7, 8]]"
+    _sinks([f"%y: float32[n,1,2] = tf.BatchMatMulV2(%a, {turned}) {{'adj_y': True}}"],
+           [f"%b: float32[n,2] = tf.MatMul(%x, {turned}) {{'transpose_b': True}}",
+            "%y: float32[n,1,2] = tf.Reshape(%b, int32[3] [-1, 1, 2])"])  # fmt: skip
+
+
+def test_a_product_that_needs_them_keeps_them() -> None:
+    _same("%a: float32[n,4,1] = tf.Reshape(%x, int32[3] [-1, 4, 1])",
+          "%y: float32[n,4,3] = tf.BatchMatMulV2(%a, float32[1,3] [[1, 2, 3]])")  # fmt: skip
+    _same(_ADDED, f"%y: float32[n,4,2] = tf.BatchMatMulV2(%a, {_WEIGHTS}) {{'adj_x': True}}")
+
+
+def _same(*lines: str) -> None:
+    check_pass("sink-unit-dimensions", _main(*lines))

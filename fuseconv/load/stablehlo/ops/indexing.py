@@ -92,7 +92,8 @@ def _gathered(
         raise DamagedError("a gather has slices of another rank")
     where = index_last(tf, indices, numbers, start)
     batch = [axis for axis in range(start.rank) if axis != numbers.index_vector]
-    if not batch and not numbers.operand_batch:
+    row = len(numbers.index_map) == 1 and sizes[numbers.index_map[0]] == 1 and not tf.is_folded(indices)
+    if not batch and not numbers.operand_batch and not row:
         return _single(tf, x, where, numbers, kind, sizes, all_sizes)
     x, kind = _cut(tf, x, numbers, kind, sizes)
     first = _first_elements(op, numbers, sizes)
