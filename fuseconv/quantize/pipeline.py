@@ -22,6 +22,7 @@ from fuseconv.quantize.weights_to_int4 import weights_to_int4
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
+from fuseconv.transforms.tfl.concat_narrow_pixels import concat_narrow_pixels
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.return_constants import return_constants
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
@@ -68,6 +69,7 @@ PASSES: Pipeline = (
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
     dequantize_copied.when(_computes_in_integers),
+    concat_narrow_pixels.when(_quantizes_for_litert),
     bypass_xnnpack.when(_quantizes), bypass_xnnpack_copies.when(_quantizes_for_litert),
     return_constants.when(_quantizes_for_litert), schedule_ops.when(_quantizes), protect_shared_memory.when(_quantizes),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pixels of few channels are repeated by copies of rows."""
+"""Pixels of few bytes are repeated by copies of rows."""
 
 from __future__ import annotations
 
@@ -26,6 +26,24 @@ def test_rows_and_columns_are_copied() -> None:
       return %y
     }
     """)
+
+
+def test_integers_keep_their_scale() -> None:
+    integers = BEFORE.replace("float32[n,4,5,3]", "int8[n,4,5,124]<0.5>").replace(
+        "float32[n,8,15,3]", "int8[n,8,15,124]<0.5>"
+    )
+    check_pass("concat-narrow-pixels", integers, """
+    main {
+      input %x: int8[n,4,5,124]<0.5>
+      %a: int8[n,4,5,372]<0.5> = tfl.CONCATENATION(%x, %x, %x) {'axis': 3}
+      %b: int8[n,4,1860]<0.5> = tfl.RESHAPE(%a, int32[3] [-1, 4, 1860])
+      %c: int8[n,4,3720]<0.5> = tfl.CONCATENATION(%b, %b) {'axis': 2}
+      %y: int8[n,8,15,124]<0.5> = tfl.RESHAPE(%c, int32[4] [-1, 8, 15, 124])
+      return %y
+    }
+    """)
+    check_pass("concat-narrow-pixels", integers.replace("124", "125"))
+    check_pass("concat-narrow-pixels", integers.replace("<0.5>", "<0.25>", 1))
 
 
 @pytest.mark.parametrize(
