@@ -117,7 +117,7 @@ def convert(
     select_tf_ops: bool = False,
     downcast_float64: bool = False,
     quantize: str | None = None,
-    calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
+    calibration_data: str | os.PathLike | Iterable[Sample] | Mapping[str, Any] | None = None,
     calibration_samples: int | None = None,
     image_mean: float | Sequence[float] | None = None,
     image_scale: float | Sequence[float] | None = None,
@@ -234,7 +234,7 @@ def quantize_file(
     out: str | os.PathLike | None = None,
     *,
     quantize: str,
-    calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
+    calibration_data: str | os.PathLike | Iterable[Sample] | Mapping[str, Any] | None = None,
     calibration_samples: int | None = None,
     image_mean: float | Sequence[float] | None = None,
     image_scale: float | Sequence[float] | None = None,
@@ -346,7 +346,8 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
                     report.bytes_of_c = become_c_array(path, array.name, head(report))
     context.module.take_apart()
     report.output = "" if out is None else os.fspath(out)
-    return Conversion(report, None if out is None else Path(out), data, context.calibration.first)
+    samples = [*context.calibration.first, *getattr(context.calibration.samples, "of_others", ())]
+    return Conversion(report, None if out is None else Path(out), data, samples)
 
 
 def _has_open_batch(module: Module) -> bool:

@@ -63,7 +63,7 @@ class QuantizeOptions:
     """
 
     quantize: str | None
-    calibration_data: str | os.PathLike | Iterable[Sample] | None
+    calibration_data: str | os.PathLike | Iterable[Sample] | Mapping[str, Any] | None
     calibration_samples: int | None
     image_mean: float | Sequence[float] | None
     image_scale: float | Sequence[float] | None

@@ -219,16 +219,28 @@ def feeds_of(given: Arrays, specs: Mapping[str, Spec], signature: str) -> list[A
     return [{name: _fit(name, feed[name], spec) for name, spec in specs.items()} for feed in feeds]
 
 
-def data_of(samples: Iterable[Arrays], names: Iterable[str]) -> Arrays | None:
+def given_to(signature: str, names: Iterable[str], given: Arrays) -> Arrays:
+    """Return the arrays for the inputs of a signature: those called `signature/input`, else those called as the input,
+    as calibration data has them."""
+    return {name: given[key] for name in names for key in (name, f"{signature}/{name}") if key in given}
+
+
+def data_of(samples: Iterable[Arrays], signature: str, specs: Mapping[str, Spec]) -> Arrays | None:
     """Return arrays with the samples in front that have the shapes of the first; None if none is of these inputs."""
-    wanted = sorted(names)
     shapes = None
     found: list[Arrays] = []
     for sample in samples:
-        if sorted(sample) == wanted and shapes in (None, [sample[name].shape for name in wanted]):
-            shapes = [sample[name].shape for name in wanted]
-            found.append(sample)
-    return {name: np.stack([sample[name] for sample in found]) for name in wanted} if found else None
+        one = given_to(signature, specs, sample)
+        if len(one) < len(sample) or any(not _is_taken(one.get(name), spec) for name, spec in specs.items()):
+            continue
+        if shapes in (None, [one[name].shape for name in specs]):
+            shapes = [one[name].shape for name in specs]
+            found.append(one)
+    return {name: np.stack([sample[name] for sample in found]) for name in specs} if found else None
+
+
+def _is_taken(array: np.ndarray | None, spec: Spec) -> bool:
+    return array is not None and (spec.shape is None or fits(array.shape, spec.shape))
 
 
 def _fit(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:

@@ -52,6 +52,7 @@ from fuseconv.verification_inputs import (
     dims_text,
     dtype_name,
     given_batches,
+    given_to,
     load_data,
     random_batches,
 )
@@ -215,10 +216,10 @@ def verify(
         if rtol is None:
             _set_tolerance(result, file, [originals[name].half for name in names])
         for name in names:
-            of_samples = data_of(samples, file.inputs(name)) if given is None else None
-            one = {key: array[0] for key, array in of_samples.items()} if of_samples else given or {}
+            of_samples = data_of(samples, name, file.inputs(name)) if given is None else None
+            fed = of_samples if given is None else given_to(name, file.inputs(name), given)
+            one = {key: array[0] for key, array in of_samples.items()} if of_samples else fed or {}
             specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=one)
-            fed = of_samples if given is None else given
             feeds = _verify_signature(result, name, originals[name], file, fed, specs, seed, progress)
             result.drawn += [(name, each, _FROM_SAMPLES) for each in of_samples or ()]
             if layers and file.signatures[name][0] == 0 and not result.layers:
@@ -400,4 +401,7 @@ def _signature_names(file: TFLiteFile, wanted: Sequence[str], given: Arrays | No
         if key not in by_subgraph or name == "serving_default":
             by_subgraph[key] = name
     names = list(by_subgraph.values())
-    return names if given is None else [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
+    if given is None:
+        return names
+    served = [name for name in names if len(given_to(name, file.inputs(name), given)) == len(file.inputs(name))]
+    return served or names[:1]

@@ -9,7 +9,7 @@ import tensorflow as tf
 from fuseconv.errors import InputError
 from fuseconv.runners import Arrays, Function, Spec
 from fuseconv.tfl.index_bounds import Bound
-from fuseconv.verification_inputs import Draws, data_of, dims_text, given_batches, random_batches
+from fuseconv.verification_inputs import Draws, data_of, dims_text, given_batches, given_to, random_batches
 
 FLOATS = {"x": Spec(np.dtype(np.float32), (None, 2))}
 
@@ -62,9 +62,22 @@ def test_samples_of_a_model_with_a_scalar() -> None:
 def test_arrays_of_samples() -> None:
     samples: list[Arrays] = [{"x": np.full((1, 2), number)} for number in range(3)]
     samples += [{"x": np.ones((2, 2))}, {"z": np.ones(1)}]
-    found = data_of(samples, ["x"])
+    specs = {name: Spec(np.dtype(np.float64), shape) for name, shape in (("x", (None, 2)), ("z", (1,)))}
+    found = data_of(samples, "f", {"x": specs["x"]})
     assert found is not None and found["x"].tolist() == [[[0, 0]], [[1, 1]], [[2, 2]]]
-    assert data_of(samples, ["x", "z"]) is None and data_of([], ["x"]) is None
+    assert data_of(samples, "f", specs) is None and data_of([], "f", {"x": specs["x"]}) is None
+
+
+def test_samples_of_several_signatures() -> None:
+    """Those of another signature have its name in front, and none is taken that does not fit."""
+    samples: list[Arrays] = [{"x": np.zeros((1, 2))}, {"g/x": np.ones((1, 3))}]
+    samples.append({**samples[1], "z": np.ones(1)})
+    of_f, of_g = ({"x": Spec(np.dtype(np.float64), (1, size))} for size in (2, 3))
+    (f, g) = data_of(samples, "f", of_f), data_of(samples, "g", of_g)
+    assert f is not None and f["x"].tolist() == [[[0, 0]]]
+    assert g is not None and g["x"].tolist() == [[[1, 1, 1]]]
+    assert data_of(samples, "h", of_g) is None
+    assert given_to("g", ["x", "y"], {"x": samples[0]["x"], **samples[1]})["x"].shape == (1, 3)
 
 
 def test_sizes_as_a_person_writes_them() -> None:

@@ -32,15 +32,18 @@ _COMPARED = 32
 class Samples:
     """Samples, of which the first are measured on and others held back to compare with.
 
-    data: a file, a directory or an iterable, as `reader` takes it. most: how many to measure on; None for all."""
+    data: a file, a directory or an iterable, as `reader` takes it. most: how many to measure on; None for all.
+    of_others: some that were measured on, of other signatures than the first, as they are named."""
 
     def __init__(
-        self, data: str | os.PathLike | Iterable[Sample], most: int | None = None, pixels: Pixels | None = None
-    ) -> None:
+        self, data: str | os.PathLike | Iterable[Sample] | Mapping[str, Any], most: int | None = None,
+        pixels: Pixels | None = None,
+    ) -> None:  # fmt: skip
         self._read, self._most = reader(data, pixels or Pixels()), most
         self._signatures: Sequence[Signature] = ()
         self._all: Iterator[Sample] = iter(())
         self._measured: list[Sample] = []
+        self.of_others: list[Sample] = []
         self._others: list[Sample] | None = None
 
     def bind(self, signatures: Sequence[Signature]) -> None:
@@ -56,8 +59,10 @@ class Samples:
     def __iter__(self) -> Iterator[Sample]:
         """Yield those to measure on; once only."""
         for sample in islice(self._all, self._most):
-            if len(self._measured) < _COMPARED:
-                self._measured += self._of_first(sample)
+            index, found = of_signature(sample, self._signatures)
+            kept = self.of_others if index else self._measured
+            if len(kept) < _COMPARED:
+                kept.append(sample if index else found)
             yield sample
 
     def to_compare(self) -> tuple[list[Sample], bool]:

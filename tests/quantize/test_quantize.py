@@ -56,3 +56,31 @@ def test_weights_of_fewer_bits_are_judged_by_each_run() -> None:
     sizes = {"x": np.array([[[1e-4] * 16], [[1.0] * 16]], np.float32)}
     (found,) = verify(tf.function(lambda x: x @ weights, spec), data, data=sizes).outputs
     assert not found.passed and "is allowed" in found.why
+
+
+def test_samples_of_several_signatures_verify_each() -> None:
+    weights = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)
+
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec((1, 8), name="x")])
+        def first(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"y": x @ weights}
+
+        @tf.function(input_signature=[tf.TensorSpec((2, 8), name="x")])
+        def second(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"z": tf.nn.relu(x @ weights)}
+
+    model = Model()
+    rng = np.random.default_rng(1)
+    arrays = {
+        "x": rng.uniform(-100, 100, (100, 1, 8)).astype(np.float32),
+        "second/x": rng.uniform(-300, 300, (100, 2, 8)).astype(np.float32),
+    }
+    functions = {"first": model.first, "second": model.second}
+    made = convert(functions, quantize="int8", calibration_data=arrays)
+    assert made.data is not None
+    for given in ({"samples": made.samples}, {"data": arrays}):
+        result = verify(functions, made.data, **given)
+        assert result.passed
+        assert [(name, shapes["x"]) for name, shapes, _ in result.runs] == [("first", (1, 8)), ("second", (2, 8))]
+    assert {how for _, _, how in verify(functions, made.data, samples=made.samples).drawn} == {"calibration samples"}
