@@ -124,6 +124,10 @@ class _Rewriting:
                 needed = result if self.recipe.kernels.moves(op) else None
                 needed = self.recipe.shifts.get(op) if value.is_const and needed is None else needed
                 operands[index] = self._operand(op, value, self.recipe.type_of(op.results[0]), needed)
+        kept = _bounded_by_type(op, operands)
+        if kept is not None and kept in scales:  # not a copy in another scale
+            replace_op(op, [kept])
+            return
         if layout is not None:
             self._linear(op, operands)
         self._offset(op, operands)
@@ -336,6 +340,20 @@ class _Rewriting:
         for value, scale in zip(values, scales):
             if scale is not None:
                 value.dtype, value.quantization = self.recipe.type_of(value), scale
+
+
+def _bounded_by_type(op: Op, operands: Sequence[Value | None]) -> Value | None:
+    """Return what MAXIMUM or MINIMUM of integers hands on, if a constant is where their type ends: as that of 1e-6 in
+    steps of 0.01, which keeps a norm from being 0."""
+    if op.type not in ("MAXIMUM", "MINIMUM"):
+        return None
+    for bound, other in zip(operands, operands[::-1]):
+        if bound is None or other is None or bound.data is None or other.shape != op.result.shape:
+            continue
+        ends = np.iinfo(bound.data.dtype)
+        if bool((bound.data == (ends.min if op.type == "MAXIMUM" else ends.max)).all()):
+            return other
+    return None
 
 
 def _become_sum(op: Op, value: Value) -> None:

@@ -154,3 +154,49 @@ def test_weights_of_one_a_channel_share_a_scale(weights: np.ndarray, kernels: Ke
     data = op.operands[0]
     assert data is not None and data.quantization is not None
     assert np.abs(scales[1] / (scales[0] * data.quantization.scale[0]) - 1).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("op", "bound", "stays"),
+    [
+        ("MAXIMUM", "1e-12", False),
+        ("MAXIMUM", "0.3", True),
+        ("MINIMUM", "10", False),
+        ("MINIMUM", "0", True),
+    ],
+)
+def test_a_bound_at_the_end_of_the_type_bounds_nothing(op: str, bound: str, stays: bool) -> None:
+    """All of 0 to 10 lies in 255 steps: 1e-12 is the first of them."""
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,4]
+      %a: float32[n,4] = tfl.RELU(%x)
+      %b: float32[n,4] = tfl.{op}(%a, float32[] {bound})
+      %y: float32[n,4] = tfl.ADD(%b, %b)
+      return %y, %b
+    }}
+    """)
+    graph = module.signatures[0].graph
+    ranges = measured(x=(-10, 10), a=(0, 10), b=(0, 10), y=(0, 20)).ranges
+    rewrite(graph, choose_recipes(module, ranges, INT8)[graph])
+    assert any(each.type == op for each in graph.ops) is stays
+    (relu,) = [each.result for each in graph.ops if each.type == "RELU"]
+    (added,) = [each for each in graph.ops if each.type == "ADD"]
+    assert (added.operands[0] is relu) is not stays
+    (returned,) = {value.op.operands[0] for value in graph.outputs[1:] if value.op is not None}
+    assert (returned is relu) is not stays
+
+
+def test_a_bound_of_what_is_read_in_another_scale_stays() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,4]
+      %a: float32[n,4] = tfl.RELU(%x)
+      %b: float32[n,4] = tfl.MINIMUM(%a, float32[] 5)
+      %y: float32[n,4] = tfl.ADD(%b, %a)
+      return %y
+    }
+    """)
+    graph = module.signatures[0].graph
+    rewrite(graph, choose_recipes(module, measured(x=(-10, 10), a=(0, 10), b=(0, 5), y=(0, 15)).ranges, INT8)[graph])
+    assert [each.type for each in graph.ops][:4] == ["QUANTIZE", "RELU", "QUANTIZE", "MINIMUM"]
