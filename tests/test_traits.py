@@ -49,7 +49,7 @@ LEFT = {
         quantize/precision.py:_HAND_ON quantize/precision.py:_ROUND quantize/precision.py:_AVERAGES
         quantize/precision.py:_SHARP quantize/loops.py:_ACCUMULATE load/keras/layers/operations.py:_EXACT
         quantize/raise_fake_quant.py:_REPLACED quantize/shifts.py:_HAND_ON quantize/reduced_ranges.py:_SPREAD_NAN
-        quantize/derived_ranges.py:_JOINS
+        quantize/derived_ranges.py:_JOINS quantize/precision.py:_PICKS
         transforms/tf/decompose_optimizers.py:_UNIQUE transforms/tf/reject_vector_signs.py:_DECOMPOSITIONS
         transforms/tf/reject_vector_signs.py:_DIAGONALS lower/support/uint64_as_int64.py:_ORDERED""",
     "a fact of sizes that one rule needs": """tf/folders/bounds.py:_MOVES fuse/sampling.py:_SHAPES

@@ -52,6 +52,10 @@ _LOST = 1 / 8
 _ENOUGH_ROOM = 1.25
 # What they make of a coarse step is no small part of their results, however large these are.
 _SHARP = frozenset({"CAST", "COS", "EXP", "POW", "SIN", "SOFTMAX"})
+# They hand on few of many numbers, such as the last step: the largest of these are no sharp bound of later ones, which
+# those of all steps make wider.
+_PICKS = frozenset({"GATHER", "GATHER_ND", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "UNPACK"})
+_ROOM_OF_PARTS = 1.25
 # They move no numbers on: averages of parts are no parts of averages.
 _AVERAGES = frozenset({"AVERAGE_POOL_2D", "RESIZE_BILINEAR"})
 
@@ -70,7 +74,7 @@ def narrow_ranges(graph: Graph, ranges: MutableMapping[Value, Range], kernels: K
             if found is None or found.fixed:
                 continue
             readers = [reader for reader in value.uses if reader.type not in READS_SHAPE]
-            told = [_told_apart(reader, ranges, limits, kernels) for reader in readers]
+            told = [_told_apart(reader, ranges, wider, limits, kernels) for reader in readers]
             least = min((each[0] for each in told), default=everything[0])
             largest = max((each[1] for each in told), default=everything[1])
             if least > found.least or largest < found.largest:
@@ -89,9 +93,10 @@ def _limits(kernels: Kernels) -> dict[str, tuple[float, float]]:
 
 
 def _told_apart(
-    reader: Op, ranges: Mapping[Value, Range], limits: Mapping[str, tuple[float, float]], kernels: Kernels
-) -> tuple[float, float]:
-    """Return the ends of the range in which an op tells its operands apart."""
+    reader: Op, ranges: Mapping[Value, Range], wider: Mapping[Value, Range],
+    limits: Mapping[str, tuple[float, float]], kernels: Kernels,
+) -> tuple[float, float]:  # fmt: skip
+    """Return the ends of the range in which an op tells its operands apart. wider: what was narrowed already."""
     if reader.type in limits:
         return limits[reader.type]
     hands_on = kernels.moves(reader) and reader.type not in _AVERAGES
@@ -99,7 +104,12 @@ def _told_apart(
     known = [ranges.get(value) for value in reader.results] if hands_on else [None]
     if any(each is None for each in known):
         return -math.inf, math.inf
-    return min(each.least for each in known if each), max(each.largest for each in known if each)
+    # What is narrower for another reason ends where that one says.
+    room = [1.0 if value in wider or reader.type not in _PICKS else _ROOM_OF_PARTS for value in reader.results]
+    return (
+        min(min(by * each.least, each.least) for by, each in zip(room, known) if each),
+        max(max(by * each.largest, each.largest) for by, each in zip(room, known) if each),
+    )
 
 
 def coarse_ops(

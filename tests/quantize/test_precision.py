@@ -41,6 +41,38 @@ def test_what_readers_tell_apart(ops: str, range_: tuple[float, float]) -> None:
     assert (graph.ops[0].result in wider) == (range_ != (-50, 50))
 
 
+@pytest.mark.parametrize(("picked", "range_"), [
+    ((0, 30), (0, 37.5)),  # later inputs have numbers beyond the largest of these few
+    ((-45, -1), (-50, -1)),  # but none beyond all that there were
+])  # fmt: skip
+def test_what_is_picked_leaves_room(picked: tuple[float, float], range_: tuple[float, float]) -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,4]
+      %a: float32[n,4] = tfl.GELU(%x)
+      %b: float32[n,1,4] = tfl.RESHAPE(%a, int32[3] [-1, 1, 4])
+      %y: float32[n,1,1] = tfl.SLICE(%b, int32[3] [0, 0, 3], int32[3] [-1, 1, 1])
+      return %y
+    }
+    """)
+    graph, known = module.signatures[0].graph, measured(a=(-50, 50), b=(-50, 50), y=picked).ranges
+    narrow_ranges(graph, known, INT8)
+    assert [(known[op.result].least, known[op.result].largest) for op in graph.ops] == [range_, range_, picked]
+    # A gate ends where its reader says.
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,4]
+      %a: float32[n,4] = tfl.GELU(%x)
+      %b: float32[n,1] = tfl.SLICE(%a, int32[2] [0, 3], int32[2] [-1, 1])
+      %y: float32[n,1] = tfl.TANH(%b)
+      return %y
+    }
+    """)
+    graph, known = module.signatures[0].graph, measured(a=(-50, 50), b=(-40, 40), y=(-1, 1)).ranges
+    narrow_ranges(graph, known, INT8)
+    assert known[graph.ops[0].result].largest == pytest.approx(3.12, abs=0.01)
+
+
 def test_an_lstm_reads_all_that_it_makes() -> None:
     module, _ = module_of("""
     main {
