@@ -16,6 +16,7 @@ from fuseconv.quantize.io_types import FLOAT, set_io_types
 from fuseconv.quantize.keep_sensitive_ops import keep_sensitive_ops
 from fuseconv.quantize.raise_fake_quant import raise_fake_quant
 from fuseconv.quantize.raise_hybrid_products import raise_hybrid_products
+from fuseconv.quantize.share_tables import share_tables
 from fuseconv.quantize.to_integers import to_integer_forms, to_integers
 from fuseconv.quantize.weights_to_float16 import weights_to_float16
 from fuseconv.quantize.weights_to_int4 import weights_to_int4
@@ -44,6 +45,10 @@ def _computes_in_int8(context: Context) -> bool:
     return context.quantize == "int8"
 
 
+def _narrows_weights_alone(context: Context) -> bool:
+    return context.quantize in ("float16", "dynamic", "int4")
+
+
 def _has_weights_of_int8(context: Context) -> bool:
     return context.quantize in ("dynamic", "int4", *MEASURED)
 
@@ -59,7 +64,7 @@ def _has_integer_ends(context: Context) -> bool:
 PASSES: Pipeline = (
     constant_biases.when(_quantizes), bind_samples.when(lambda context: context.calibration.samples is not None),
     expand_float16.when(_has_weights_of_int8), raise_hybrid_products.when(_has_weights_of_int8),
-    raise_fake_quant.when(_computes_in_int8),
+    raise_fake_quant.when(_computes_in_int8), share_tables.when(_narrows_weights_alone),
     balance_inputs.when(_has_weights_of_int8), to_integer_forms.when(_computes_in_integers),
     protect_shared_memory.when(_has_samples), calibrate.when(_has_samples),
     keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),
