@@ -69,7 +69,9 @@ def _array(dataset: Any, data: memoryview, weight: Weight, label: str) -> np.nda
     if tuple(dataset.shape) != shape:
         raise unknown(label, f"its {weight.name} has the shape {tuple(dataset.shape)}, where {shape} is expected")
     is_bfloat16 = dataset.dtype.str == "|V2" and _text(dataset.attrs.get("dtype")) == "bfloat16"  # HDF5 has none
-    if dataset.dtype != wanted and not ((dataset.dtype.kind == "f" or is_bfloat16) and wanted.kind == "f"):
+    floats = (dataset.dtype.kind == "f" or is_bfloat16) and wanted.kind == "f"
+    wider = dataset.dtype.kind == wanted.kind == "i" and dataset.dtype.itemsize < wanted.itemsize  # JAX has no int64
+    if dataset.dtype != wanted and not floats and not wider:
         raise unknown(label, f"its {weight.name} is of the type {dataset.dtype}, where {wanted} is expected")
     budget.require_room(dataset.size, dataset.dtype.itemsize, label)
     if is_bfloat16:

@@ -60,6 +60,20 @@ def test_a_weight_of_another_float_type_is_converted(tmp_path: Path) -> None:
     assert data is not None and data.dtype == np.float32
 
 
+def test_integers_of_jax_are_widened(tmp_path: Path) -> None:
+    """Keras on JAX saves the count of a Normalization as int32."""
+    numbers = KERNEL.astype(np.int32)
+    part = model()
+    part.parts[0][1].weights[0].value.dtype = types.INT64
+    weights.read(save(tmp_path, data=numbers), part)
+    data = part.all_weights()[0].value.data
+    assert data is not None and data.dtype == np.int64
+    np.testing.assert_array_equal(data, numbers)
+    part.parts[0][1].weights[0].value.dtype = types.INT32
+    with pytest.raises(UnknownLayer, match="of the type int64, where int32 is expected"):
+        weights.read(save(tmp_path, data=numbers.astype(np.int64)), part)
+
+
 def test_two_bytes_are_a_bfloat16_where_the_file_says_so(tmp_path: Path) -> None:
     halves = KERNEL.view(np.uint32) >> 16
     path = save(tmp_path, data=halves.astype(np.uint16).view("V2"))
