@@ -99,7 +99,9 @@ def Pad(tfl, x, paddings):
 
 @lowers
 def PadV2(tfl, x, paddings, value):
-    """PADV2."""
+    """PADV2; PAD of zeros, which XNNPACK takes."""
+    if value.data is not None and value.dtype is not types.STRING and not any(value.data.tobytes()):
+        return Pad(tfl, x, paddings)
     return _pad_merged(tfl, "PADV2", x, paddings, value)
 
 

@@ -103,6 +103,14 @@ def test_pad_with_a_value(dtype):
     check(lambda x: tf.pad(x, PADDINGS, constant_values=7), spec(None, 3, 2, dtype=dtype))
 
 
+@pytest.mark.parametrize(("value", "op"), [(0.0, "PAD"), (-0.0, "PADV2")])
+def test_pad_with_zeros(value, op):
+    def pad(x):
+        return tf.raw_ops.PadV2(input=x, paddings=PADDINGS, constant_values=value)
+
+    check(pad, spec(None, 3, 2), ops=[op])
+
+
 def test_pad_of_many_dimensions():
     check(lambda x: tf.pad(x, [[0, 0]] * 5 + [[1, 2], [0, 0]]), spec(None, 2, 1, 2, 3, 2, 2))
     check(lambda x: tf.pad(x, [[1, 2]] * 6, constant_values=3), spec(None, 2, 1, 2, 3, 2))
