@@ -48,7 +48,7 @@ def custom_call(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
     if target in _FUNCTIONS and len(operands) == 1:
         return [tf.add(_FUNCTIONS[target], operands, {}, operands[0].dtype)]
     if target == _DYNAMIC_WINDOWS:
-        return [dynamic_windows(tf, op, _called(tf, op), *operands)]
+        return dynamic_windows(tf, op, _called(tf, op), *operands)
     if target == _DYNAMIC_BITS and len(operands) == len(op.results) == 2:
         return dynamic_bits(tf, op, *operands)
     known = _CONFIGURED.get(target)

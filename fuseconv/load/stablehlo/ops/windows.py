@@ -23,7 +23,7 @@ _CUMULATIVE = {"add": "Cumsum", "multiply": "Cumprod"}
 # What XlaReduceWindow has no running maximum of.
 _NOT_RUNNING = (types.UINT64,)
 # x, the start, and the windows' sizes, strides, two dilations and padding.
-_DYNAMIC_OPERANDS = 7
+_AMOUNTS = 5  # operands of windows of computed sizes, behind the arrays and what each starts from
 
 
 @imports
@@ -92,12 +92,13 @@ def _as_windows(tf: Scope, x: Value, start: Value, computation: str, windows: Wi
     return tf.add("XlaReduceWindow", operands, {"computation": computation}, x.dtype)
 
 
-def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) -> Value:
+def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) -> list[Value]:
     """reduce_window of what is padded first, if the model computes how; XlaReduceWindow with windows that it computes:
-    all that is before each element, for a cumulative sum."""
-    if len(operands) != _DYNAMIC_OPERANDS:
+    all that is before each element, for a cumulative sum. Of several arrays, each has one."""
+    count, odd = divmod(len(operands) - _AMOUNTS, 2)
+    if odd or count < 1:
         raise DamagedError(f"windows of computed sizes have {len(operands)} operands")
-    x, start, *amounts, padding = operands
+    xs, starts, (*amounts, padding) = operands[:count], operands[count : 2 * count], operands[2 * count :]
     if all(each.is_const for each in amounts):
         kind = tensor_type(op.operands[0])
         pads = ints(np.asarray(padding.data)) if padding.is_const else [0] * 2 * kind.rank
@@ -105,17 +106,22 @@ def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) ->
         shape = kind.shape
         if not padding.is_const:
             refuse_unless({*windows.spread} == {1}, "what is padded by computed amounts has gaps between its elements")
-            x = tf.PadV2(x, tf.as_int32(padding), start)
+            xs = tuple(tf.PadV2(x, tf.as_int32(padding), start) for x, start in zip(xs, starts))
             shape = tuple(None if windows.touches(axis) else size for axis, size in enumerate(shape))
-        return _joined(tf, body, [x], [start], shape, windows)[0]
-    kinds = reducers(body, 1)
-    named = (_COMPUTATIONS | {"multiply": "Mul"}).get(kinds[0], "") if kinds else spelled_join(body)
+        return _joined(tf, body, xs, starts, shape, windows)
+    kinds = reducers(body, count)
+    named = [(_COMPUTATIONS | {"multiply": "Mul"}).get(each, "") for each in kinds or ()]
+    if not kinds and count == 1:
+        named = [spelled_join(body) or ""]
     refuse_unless(
-        named,
+        named and all(named),
         "windows of a size that only a run tells are joined by no sum, product, maximum or minimum; export it with "
         "known sizes of these dimensions",
     )
-    return tf.add("XlaReduceWindow", operands, {"computation": named}, operands[0].dtype)
+    return [
+        tf.add("XlaReduceWindow", [x, start, *amounts, padding], {"computation": each}, x.dtype)
+        for x, start, each in zip(xs, starts, named)
+    ]
 
 
 def _pooled(tf: Scope, x: Value, start: Value, computation: str, touched: list[int], windows: Windows) -> Value:

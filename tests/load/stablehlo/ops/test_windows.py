@@ -13,6 +13,7 @@ import pytest
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Value
 from fuseconv.load.stablehlo.bytecode import read_bytecode
+from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.importer import ModuleImporter
 from fuseconv.load.stablehlo.ops.folds import Windows
 from fuseconv.load.stablehlo.ops.reductions import lowest
@@ -79,11 +80,32 @@ def test_running_sums_of_logarithms_of_any_length(dynamic: bool, tmp_path: Path)
         amounts = [scope.const(each) for each in (ones, ones, ones, pads)]
         kind = "float32[2,300] float32[] int32[2] int32[2] int32[2] int32[2] int32[2,2] -> float32[2,300]"
         sizes = scope.ConcatV2(scope.const([1]), scope.StridedSlice(scope.shape(x), [1], [2], [1]), 0)
-        made = dynamic_windows(scope, operation(f"custom_call {kind}"), body, x, start, sizes, *amounts)
+        (made,) = dynamic_windows(scope, operation(f"custom_call {kind}"), body, x, start, sizes, *amounts)
     else:
         (made,) = _joined(scope, body, [x], [start], data.shape, Windows([1, 300], ones, ones, ones, pads))
     expected = np.logaddexp.accumulate(data[:, ::-1].astype(np.float64), 1)[:, ::-1]
     np.testing.assert_allclose(computed(scope, made, data), expected, atol=1e-5)
+
+
+def test_several_arrays_have_windows_of_computed_sizes() -> None:
+    body = region("float32[] float32[] float32[] float32[] -> float32[] float32[]")
+    adds = [operation("add float32[] float32[] -> float32[]") for _ in range(2)]
+    for place, add in enumerate(adds):
+        add.operands[:] = body.arguments[place], body.arguments[place + 2]
+        add.results[0].op = add
+        body.ops[-1].operands[place] = add.results[0]
+    body.ops[:0] = adds
+    data = [np.random.default_rng(seed).standard_normal(5).astype(np.float32) for seed in range(2)]
+    scope, xs = new_scope(*data)
+    zero, one = scope.const(np.zeros((), np.float32)), scope.const([1])
+    op = operation("custom_call float32[5] float32[5] float32[] float32[] int32[1] int32[1] int32[1] int32[1] "
+                   "int32[1,2] -> float32[5] float32[5]")  # fmt: skip
+    size = scope.StridedSlice(scope.shape(xs[0]), [0], [1], [1])
+    made = dynamic_windows(scope, op, body, *xs, zero, zero, size, one, one, one, scope.const([[4, 0]]))
+    total = scope.ConcatV2(*made, 0)
+    np.testing.assert_allclose(computed(scope, total, *data), np.cumsum(data, 1).reshape(-1), atol=1e-5)
+    with pytest.raises(DamagedError, match="computed sizes have 8 operands"):
+        dynamic_windows(scope, op, body, *xs, zero, size, one, one, one, one)
 
 
 def test_gaps_in_what_is_padded_by_computed_amounts_are_refused() -> None:
