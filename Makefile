@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-fast test-slow test-light check bench bench-compare same scale opcases museum keras-hub fuzz
+.PHONY: help demo test test-fast test-slow test-light check bench bench-compare same scale opcases museum keras-hub jax-models fuzz
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make opcases run the operator cases of a directory (CASES=testdata/opcases; ARGS='--only while,pad --json')"
 	@echo "make museum  ask TFLiteConverter again for testdata/museum (ARGS='--only roll', '--side ours' for what fuseconv does)"
 	@echo "make keras-hub  convert a small model of every kind of keras-hub (ONLY='GPT2*,BertBackbone'; ARGS='--json')"
+	@echo "make jax-models  convert models of JAX, Flax and Keras on JAX, and hold them to a list (ONLY='linen_*,keras_lstm')"
 	@echo "make fuzz    convert damaged and hostile models (SECONDS=600, or CASES=10000; SEED=1; ONLY=graph,config)"
 
 # pip is asked again when the declared dependencies change.
@@ -91,3 +92,13 @@ $(HUB)/.installed: pyproject.toml tests/keras_hub/requirements.txt
 
 keras-hub: $(HUB)/.installed
 	$(HUB)/bin/python -m tests.keras_hub.run $(if $(ONLY),--only '$(ONLY)',--write) $(ARGS)
+
+# Nor are JAX and Flax in .venv.
+JAX := build/jax-venv
+$(JAX)/.installed: pyproject.toml tests/jax_models/requirements.txt
+	$(PYTHON) -m venv $(JAX)
+	$(JAX)/bin/python -m pip install --quiet --editable . -r tests/jax_models/requirements.txt
+	@touch $@
+
+jax-models: $(JAX)/.installed
+	$(JAX)/bin/python -m tests.jax_models.run $(if $(ONLY),--only '$(ONLY)',--write) $(ARGS)

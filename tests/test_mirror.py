@@ -19,7 +19,7 @@ _RELATIVES = {
     "inline-all": "inline", "inline-composites": "inline", "hoist-out-of-unrolled-loops": "hoist-loop-invariants",
 }  # fmt: skip
 # Folders of tests of many files together, or of what tests and measures.
-_OTHERS = ("bench", "fuzz", "keras_hub")
+_OTHERS = ("bench", "fuzz", "jax_models", "keras_hub")
 
 
 def _file(name: str) -> Path:
