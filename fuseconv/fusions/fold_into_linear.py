@@ -1,9 +1,10 @@
 """Constants and activations behind a convolution or dense layer -> its weights, its bias and its activation.
 
 A product or sum with a constant for each output channel changes filter and bias: batch norms of any form, and biases of
-any form, vanish in this way. RELU, RELU6 and RELU_N1_TO_1 become the fused activation. RELU lets factors through that
-are not negative: RELU(x) * a is RELU(x * a). In the weights in front of it, each channel has a scale of its own when
-they are quantized; in those behind, channels that are much smaller than others would get lost.
+any form, vanish in this way. A sum changes the bias alone, which computed weights have, too. RELU, RELU6 and
+RELU_N1_TO_1 become the fused activation. RELU lets factors through that are not negative: RELU(x) * a is RELU(x * a).
+In the weights in front of it, each channel has a scale of its own when they are quantized; in those behind, channels
+that are much smaller than others would get lost.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def difference(tfl: Any, c: Constant) -> Term:
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
-    found = linear_of(m)
+    found = linear_of(m, computed=m.last.kind == "tfl.ADD")
     activation = m.last.attrs.get("fused_activation_function", "NONE")
     if found.activation == "RELU" and m.last.kind == "tfl.MUL" and activation == "NONE":
         return _rewrite_behind_relu(tfl, m, found)
@@ -64,9 +65,10 @@ def _rewrite_behind_relu(tfl: Builder, m: Match, found: Linear) -> Value:
     return made if (factors >= 0).all() else tfl.mul(made, signs)
 
 
-def linear_of(m: Match) -> Linear:
-    """Return the linear op of the match. Refuses the fusion if its weights are no constants."""
-    found = linear(m.linear)
+def linear_of(m: Match, computed: bool = False) -> Linear:
+    """Return the linear op of the match. Refuses the fusion if its weights are no constants, nor `computed` ones that
+    are welcome."""
+    found = linear(m.linear, computed)
     if found is None:
         m.refuse("the weights are not constants of float32")
     return found

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Op, Value
 
 
@@ -36,7 +37,7 @@ FUSED_ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1")
 
 
 class Linear(NamedTuple):
-    """A linear op with constant weights of float32."""
+    """A linear op with weights of float32, which are constant unless computed ones were asked for."""
 
     op: Op
     layout: Layout
@@ -108,22 +109,26 @@ class Linear(NamedTuple):
         return weights.sum(axis=others, dtype=np.float64).astype(np.float32)
 
 
-def linear(op: Op | None) -> Linear | None:
-    """Read an op as a linear one; None if it is none, or its weights or bias are not constants of float32."""
+def linear(op: Op | None, computed: bool = False) -> Linear | None:
+    """Read an op as a linear one; None if it is none, or its weights or bias are not constants of float32.
+
+    computed: take weights of known sizes that are no constants, too, which have no `array`."""
     layout = LAYOUTS.get(op.type) if op is not None and op.dialect == "tfl" else None
     if op is None or layout is None or op.result.dtype is not types.FLOAT32:
         return None
     weights = op.operands[layout.weights]
     bias = op.operands[layout.bias] if layout.bias < len(op.operands) else None
-    if weights is None or not _is_constant(weights) or not (bias is None or _is_constant(bias)):
+    if weights is None or not _is_float(weights) or not (weights.is_const or (computed and is_static(weights.shape))):
+        return None
+    if bias is not None and not (bias.is_const and _is_float(bias)):
         return None
     if op.attrs.get("weights_format", "DEFAULT") != "DEFAULT":
         return None
     return Linear(op, layout, weights, None if bias is None else bias.data)
 
 
-def _is_constant(value: Value) -> bool:
-    return value.is_const and value.dtype is types.FLOAT32 and value.quantization is None
+def _is_float(value: Value) -> bool:
+    return value.dtype is types.FLOAT32 and value.quantization is None
 
 
 def _along(channels: np.ndarray, axis: int, rank: int) -> np.ndarray:

@@ -151,6 +151,25 @@ def test_weights_that_are_fed_stay():
     check(lambda x, w: tf.matmul(x, w) * SHIFT, ROWS, tf.TensorSpec([4, 6]), ops=["BATCH_MATMUL", "MUL"], static=False)
 
 
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D"])
+def test_a_sum_joins_computed_weights(op):
+    layer, weights = {
+        "CONV_2D": (lambda x, w: tf.nn.conv2d(x, w, 2, "SAME"), W2),
+        "DEPTHWISE_CONV_2D": (lambda x, w: tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME"), WD),
+        "TRANSPOSE_CONV": (lambda x, w: tf.nn.conv2d_transpose(x, w, [2, 18, 14, 6], 2), WT),
+        "CONV_3D": (lambda x, w: tf.nn.conv3d(x, w, [1] * 5, "SAME"), W3),
+    }[op]
+    shift = draw(LAYERS[op][2])
+    specs = LAYERS[op][1], tf.TensorSpec(weights.shape)
+    converted = check(lambda x, w: tf.nn.relu(layer(x, w) + shift), *specs, static=False)
+    (graph,) = [each.graph for each in module_of_bytes(converted.data, "file").signatures]
+    kinds = {each.type for each in graph.ops}
+    assert op in kinds and not kinds & {"ADD", "RELU"}
+    scaled = check(lambda x, w: layer(x, w) * shift, *specs, static=False)
+    (graph,) = [each.graph for each in module_of_bytes(scaled.data, "file").signatures]
+    assert "MUL" in {each.type for each in graph.ops}
+
+
 @pytest.mark.parametrize("factor", [1e-30, 1e35, np.inf, np.nan])
 def test_factors_that_lose_digits_stay(factor):
     ops = ["FULLY_CONNECTED", "MUL"]
