@@ -170,6 +170,12 @@ def test_a_sum_joins_computed_weights(op):
     assert "MUL" in {each.type for each in graph.ops}
 
 
+def test_a_constant_of_every_element_stays_behind_computed_weights():
+    fed = tf.TensorSpec(W2.shape)
+    converted = check(lambda x, w: tf.nn.conv2d(x, w, 2, "SAME") + draw(5, 4, 6), IMAGE, fed, static=False)
+    assert "ADD" in converted.ops
+
+
 @pytest.mark.parametrize("factor", [1e-30, 1e35, np.inf, np.nan])
 def test_factors_that_lose_digits_stay(factor):
     ops = ["FULLY_CONNECTED", "MUL"]
