@@ -14,6 +14,7 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import finite_array, reciprocal, scaled, summed
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.linear import linear
 
 _SMOOTH = frozenset({"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "ABS", "NEG", "RESHAPE"})
 _STEPS = frozenset({
@@ -22,6 +23,8 @@ _STEPS = frozenset({
 })  # fmt: skip
 # Behind so many sums and products, their own rounding decides more than the last bit of a quotient.
 _MOST_FOLLOWED = 64
+# Half of the digits of float32: a number without them has products without rounding with such another one.
+_LOW_BITS = np.uint32(0xFFF)
 
 
 @pattern
@@ -51,7 +54,8 @@ def check_canonical(m: Match) -> None:
         return
     m.require(reciprocal(m.a.data) is not None, "the reciprocal of the constant overflows, or loses digits")
     m.require(
-        not _meets_a_step(m.last.result), "a rounding op or comparison reads the quotient, and the last bit may decide"
+        not _meets_a_step(m.last.result) or _is_inexact(m.x),
+        "a rounding op or comparison reads the quotient, and the last bit may decide",
     )
 
 
@@ -67,6 +71,20 @@ def _meets_a_step(value: Value) -> bool:
                 pending += [result for result in reader.results if result not in seen]
                 seen.update(reader.results)
     return False
+
+
+def _is_inexact(value: Value) -> bool:
+    """Return True for logits: sums of products with weights that fill their digits, one at least for each channel. Each
+    kernel adds them in an order of its own, so that a last bit means nothing. A constant may be added behind."""
+    op = value.op
+    if op is not None and op.kind == "tfl.ADD":
+        op = next((each.op for each in op.operands if each is not None and not each.is_const), None)
+    found = linear(op)
+    if found is None:
+        return False
+    low_bits: np.ndarray = np.ascontiguousarray(found.array).view(np.uint32) & _LOW_BITS
+    channels = np.moveaxis(low_bits, found.layout.outputs, 0).reshape(found.outputs, -1)
+    return bool(channels.any(axis=1).all())
 
 
 def rewrite_canonical(tfl: Builder, m: Match) -> Value:

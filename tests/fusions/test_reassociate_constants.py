@@ -1,5 +1,7 @@
 """Chains of constants."""
 
+from collections.abc import Callable
+
 import numpy as np
 import tensorflow as tf
 
@@ -53,3 +55,21 @@ def test_a_quotient_that_is_rounded_to_a_whole_number_stays_a_quotient() -> None
     for function in (bucket, lambda x: tf.floor(tf.abs(x / 49.0))):
         converted = check(function, tf.TensorSpec([4, 3]), inputs=[whole])
         assert "DIV" in converted.ops
+
+
+def test_a_temperature_joins_the_weights_though_logits_are_compared() -> None:
+    weights, bias = RNG.standard_normal((5, 7)).astype(np.float32), RNG.standard_normal(7).astype(np.float32)
+
+    def sampled(weights: np.ndarray) -> Callable[[tf.Tensor], tf.Tensor]:
+        def fn(x: tf.Tensor) -> tf.Tensor:
+            logits = (tf.matmul(x, weights) + bias) / 0.7
+            return tf.where(logits < tf.math.top_k(logits, 3)[0][..., -1:], -1e9, logits)
+
+        return fn
+
+    assert "DIV" not in check(sampled(weights), X, static=False).ops
+    # Sums with such weights may be exact, in whole or for one of the channels.
+    coarse = weights.copy()
+    coarse[:, 2] = np.round(coarse[:, 2])
+    for exact in (coarse, np.round(weights), np.eye(5, 7, dtype=np.float32)):
+        assert "DIV" in check(sampled(exact), X, static=False).ops
