@@ -36,6 +36,8 @@ _WITHOUT_LIKE = {
     27: "float8_e4m3b11fnuz", 28: "float8_e5m2fnuz", 29: "int4", 30: "uint4", 31: "int2", 32: "uint2",
     33: "float4_e2m1fn",
 }  # fmt: skip
+# Numpy counts bytes with 63 bits, and no element has more than 16.
+_MOST_ELEMENTS = 2**59 - 1
 
 
 def dtype(number: int) -> DType:
@@ -72,6 +74,8 @@ def tensor(proto: Any, name: str) -> np.ndarray:
         raise InputError(f"The constant '{name}' has no complete shape: the model file is damaged.")
     if len(dims) > MAX_RANK:
         raise InputError(f"The constant '{name}' has {len(dims)} dimensions; fuseconv reads up to {MAX_RANK}.")
+    if math.prod(size for size in dims if size) > _MOST_ELEMENTS:  # an empty array may have such sizes, too
+        raise InputError(f"The constant '{name}' has the shape {list(dims)}: the model file is damaged.")
     count = math.prod(dims)  # type: ignore[arg-type]
     if kind.is_handle:
         raise InputError(f"The constant '{name}' is a {kind.name}; such constants cannot be read.")

@@ -65,6 +65,7 @@ def test_bytes_are_not_copied() -> None:
         tensor_proto(1, [1], float_val=[1, 2]),
         tensor_proto(1, [-1], float_val=[1]),
         tensor_proto(1, [1 << 40], float_val=[1]),
+        tensor_proto(1, [0, 1 << 62]),
         tensor_proto(1, [1] * 100_000, float_val=[1]),
         tensor_proto(7, [1], tensor_content=b"1234"),
         tensor_proto(99, [1]),
