@@ -24,6 +24,7 @@ from fuseconv.fuse.pattern_check import PatternCheck
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
+from fuseconv.input_ranges import read_ranges
 from fuseconv.input_shapes import read_shapes
 from fuseconv.ir.budget import limited, size_on_disk
 from fuseconv.ir.graph import Module
@@ -100,6 +101,7 @@ def convert(
     rename: Mapping[str, str] | None = None,
     input_shapes: Mapping[str, Sequence[int | None]] | str | Sequence[str | int | None] | None = None,
     batch_size: int | None = None,
+    input_ranges: Mapping[str, Sequence[int]] | str | Sequence[str] | None = None,
     plugins: Sequence[str | os.PathLike] = (),
     fuse: Sequence[str] = (),
     no_fuse: Sequence[str] = (),
@@ -384,9 +386,9 @@ def _pass_options(
     return {
         "inputs": options.inputs, "outputs": options.outputs, "rename": options.rename or {},
         "input_shapes": read_shapes(options.input_shapes), "batch_size": options.batch_size,
-        "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules,
-        "body_check": BodyCheck(checks), "pattern_check": PatternCheck(checks),
-        "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
+        "input_ranges": read_ranges(options.input_ranges), "downcasts": options.downcast_float64,
+        "fusions": fusions, "rules": registry.rules, "body_check": BodyCheck(checks), "explain": options.explain,
+        "pattern_check": PatternCheck(checks), "rnn": options.rnn, "rnn_state": options.rnn_state,
         **options.pass_options(),
         "unroll_policy": UnrollPolicy(options.rnn if loops else "unroll"), "target": target, "outlined": outlined,
         "custom": CustomOps(options.custom_ops, options.allow_custom_ops, options.select_tf_ops, node_def),

@@ -19,8 +19,8 @@ from fuseconv.errors import InputError, suggestion
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 # What the command line calls arguments that take several, and what has another place in Python.
 _ALIASES = {
-    "signature": "signatures", "input_shape": "input_shapes", "plugin": "plugins", "custom_op": "custom_ops",
-    "output": "out",
+    "signature": "signatures", "input_range": "input_ranges", "input_shape": "input_shapes", "plugin": "plugins",
+    "custom_op": "custom_ops", "output": "out",
 }  # fmt: skip
 _ELSEWHERE = {
     "verify": "call fuseconv.verify(model, file)", "report": "the result has a report",
@@ -28,7 +28,8 @@ _ELSEWHERE = {
 }
 # What these may be is more than a type says, or one of a few texts; what reads them refuses in words of its own.
 _CHECKED_WHERE_READ = {
-    "calibration_data", "data", "input_shapes", "keras_loader", "quantize", "rnn", "rnn_state", "verify_fusions",
+    "calibration_data", "data", "input_ranges", "input_shapes", "keras_loader", "quantize", "rnn", "rnn_state",
+    "verify_fusions",
 }  # fmt: skip
 # Types as a sentence calls them, and what is an instance of one: True is no number here, and a text no list.
 _KINDS: dict[Any, tuple[str, tuple[Any, ...], tuple[type, ...]]] = {

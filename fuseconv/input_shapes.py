@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from fuseconv.errors import InputError
 
+T = TypeVar("T")
 InputShape = tuple[int | None, ...]
 # Stands for the name of the only input.
 ONLY = ""
+_WRITE = "NAME=1,28,28"
 _OPEN = ("?", "-1", "None")
 
 
@@ -43,15 +45,16 @@ def read_shapes(given: Any) -> dict[str, InputShape]:
     return shapes
 
 
-def named(shapes: Mapping[str, InputShape], names: Iterable[str]) -> dict[str, InputShape]:
-    """Return the shapes, that of the only input by its name. names: of all inputs. Raises InputError if there are
-    several."""
-    found = dict(shapes)
+def named(given: Mapping[str, T], names: Iterable[str], what: str = "a shape", write: str = _WRITE) -> dict[str, T]:
+    """Return the shapes, that of the only input by its name. names: of all inputs. what, write: if other things than
+    shapes are given, what one is called, and how it is written. Raises InputError if there are several inputs."""
+    found = dict(given)
     if ONLY in found:
         there = list(dict.fromkeys(names))
         if len(there) != 1:
-            raise InputError(f"a shape is given for no input by name, and there are {', '.join(there) or 'none'}: "
-                             "write NAME=1,28,28")  # fmt: skip
+            raise InputError(
+                f"{what} is given for no input by name, and there are {', '.join(there) or 'none'}: write {write}"
+            )
         found[there[0]] = found.pop(ONLY)
     return found
 
@@ -90,4 +93,4 @@ def _sizes(text: str, told: str) -> InputShape:
 
 
 def _no_shape(told: str) -> InputError:
-    return InputError(f"--input-shape {told} is no shape: write NAME=1,28,28, with ? where it stays dynamic")
+    return InputError(f"--input-shape {told} is no shape: write {_WRITE}, with ? where it stays dynamic")

@@ -127,6 +127,9 @@ class Options(QuantizeOptions):
     input_shapes: shapes of inputs by their (new) names, None for a dimension that stays dynamic; or as the command line
         takes them, "x=1,?,3"; or the shape of the only input.
     batch_size: the size of every unknown first dimension.
+    input_ranges: the least and the largest number that inputs of whole numbers get, by their (new) names, such as
+        {"ids": (0, 29999)}, or as the command line takes them, "ids=0:29999". Guards against others are left out, and
+        what the file computes of others is not defined.
     plugins: converter modules (files or module names) besides the built-in ones.
     fuse, no_fuse: globs of the fusions to make, and not to make.
     metadata: what readers of tflite-support are told: name, description, version, author and license; labels, a file of
@@ -162,6 +165,7 @@ class Options(QuantizeOptions):
     rename: Mapping[str, str] | None
     input_shapes: Mapping[str, Sequence[int | None]] | str | Sequence[str | int | None] | None
     batch_size: int | None
+    input_ranges: Mapping[str, Sequence[int]] | str | Sequence[str] | None
     plugins: Sequence[str | os.PathLike]
     fuse: Sequence[str]
     no_fuse: Sequence[str]

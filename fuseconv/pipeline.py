@@ -51,6 +51,7 @@ from fuseconv.transforms.tf.infer_input_ranks import infer_input_ranks
 from fuseconv.transforms.tf.infer_list_elements import infer_list_elements
 from fuseconv.transforms.tf.inline import inline_all, inline_composites, inline_functions
 from fuseconv.transforms.tf.insert_call_once import insert_call_once
+from fuseconv.transforms.tf.int_range_optimizations import int_range_optimizations
 from fuseconv.transforms.tf.legalize_hash_tables import legalize_hash_tables
 from fuseconv.transforms.tf.legalize_seeded_random import draws_from_variables, legalize_seeded_random
 from fuseconv.transforms.tf.legalize_variables import legalize_variables
@@ -167,7 +168,7 @@ PREPARE_TF: Pipeline = (
     legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
     Repeat(CLEANUP, until=_no_constant_branch), hoist_variable_reads, forward_writes,
     eliminate_dead_variables, decompose_cudnn_rnn,
-    decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize,
+    decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize, int_range_optimizations,
     *STABLEHLO,
 )  # fmt: skip
 

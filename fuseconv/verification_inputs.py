@@ -15,11 +15,13 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.input_ranges import InputRange
 from fuseconv.npz import read_npz
 from fuseconv.quantize.sample_shapes import cast, fits, stacked
 from fuseconv.runners import Arrays, Function, Spec, first_line
@@ -44,10 +46,18 @@ class Range(NamedTuple):
 class Draws:
     """Draws the inputs of a signature.
 
-    bounds: of inputs that are indices. how: what was said of each input that was drawn, in words."""
+    bounds: of inputs that are indices. given: the ranges of inputs that the caller knows. how: what was said of each
+    input that was drawn, in words."""
 
-    def __init__(self, specs: Mapping[str, Spec], bounds: Mapping[str, Bound], random: np.random.Generator) -> None:
+    def __init__(
+        self,
+        specs: Mapping[str, Spec],
+        bounds: Mapping[str, Bound],
+        random: np.random.Generator,
+        given: Mapping[str, InputRange] = MappingProxyType({}),
+    ) -> None:
         self.specs = specs
+        self.given = given
         self.bounds = {name: bound for name, bound in bounds.items() if specs[name].dtype.kind in "iufV"}
         self.random = random
         self.how: dict[str, list[str]] = {name: [] for name in specs}
@@ -65,16 +75,21 @@ class Draws:
         for name, shape in shapes.items():
             if math.prod(shape) * self.specs[name].dtype.itemsize > _MOST_BYTES:
                 raise InputError(f"the input {name!r} takes an array of {dims_text(shape)}, which is too large to draw")
-        return {
-            name: _random_array(shape, self.specs[name].dtype, self._limits(name, limits), self.random)
-            for name, shape in shapes.items()
-        }
+        return {name: self._array(name, shape, limits) for name, shape in shapes.items()}
+
+    def _array(self, name: str, shape: tuple[int, ...], limits: Range) -> np.ndarray:
+        dtype = self.specs[name].dtype
+        if name in self.given:
+            return self.random.integers(*self.given[name], shape, dtype, endpoint=True)
+        return _random_array(shape, dtype, self._limits(name, limits), self.random)
 
     def tell(self, limits: Range) -> None:
         """Remember that inputs were drawn from these ranges."""
         for name, spec in self.specs.items():
             said = _how(spec.dtype, self._limits(name, limits))
-            if limits.by_use and name in self.bounds:
+            if name in self.given:
+                said = "whole numbers from {} to {}".format(*self.given[name])
+            elif limits.by_use and name in self.bounds:
                 said += f", as {self.bounds[name].op} looks them up"
             if said not in self.how[name]:
                 self.how[name].append(said)

@@ -28,6 +28,7 @@ from fuseconv.cut_original import cut_by_loader, cut_function
 from fuseconv.errors import FuseconvError, InputError, VerificationError, needing_packages
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
+from fuseconv.input_ranges import InputRange, checked_ranges, read_ranges
 from fuseconv.input_shapes import ONLY, InputShape, named, read_shapes
 from fuseconv.load.live import model_name
 from fuseconv.load.stablehlo.exported import is_exported
@@ -179,6 +180,7 @@ def verify(
     rename: Mapping[str, str] | None = None,
     input_shapes: Mapping[str, Sequence[int | None]] | str | Sequence[str | int | None] | None = None,
     batch_size: int | None = None,
+    input_ranges: Mapping[str, Sequence[int]] | str | Sequence[str] | None = None,
     plugins: Sequence[str | os.PathLike] = (),
     trust_model: bool = False,
     follow_links: bool = False,
@@ -195,14 +197,14 @@ def verify(
     instead of random ones where they are of a signature. signatures: those to run, by default all of the file, or all
     that the data serves. tags, plugins, trust_model, follow_links, inputs, outputs, rename: as for `convert`.
     input_shapes: sizes for dimensions that the model leaves open, batch_size for first ones, by the names that the file
-    has. layers: compare the ops of the first subgraph, too, with those of the model as a file of floats, which it is
-    converted to if it is none. progress: called with a few words before each run. rtol: by default 1e-4; of a quantized
-    file, or a model that computes in 16 bits, what its form may make.
+    has. input_ranges: which whole numbers are drawn. layers: compare the ops of the first subgraph, too, with those of
+    the model as a file of floats, which it is converted to if it is none. progress: called with a few words before each
+    run. rtol: by default 1e-4; of a quantized file, or a model that computes in 16 bits, what its form may make.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model."""
     _check_numbers(batch_size, atol, rtol or 0.0, seed)
-    given, shapes = load_data(data), read_shapes(input_shapes)
+    given, shapes, ranges = load_data(data), read_shapes(input_shapes), read_ranges(input_ranges)
     file = TFLiteFile(tflite)
     reading: dict[str, Any] = {"tags": tags, "trust_model": trust_model, "follow_links": follow_links}
     cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
@@ -212,6 +214,8 @@ def verify(
         names = _signature_names(file, signatures, given)
         originals = _originals(source, file, names, reading, cutting, plugins)
         _check_names(file, names, originals, shapes)
+        types = [(name, spec.dtype) for signature in names for name, spec in file.inputs(signature).items()]
+        ranges = checked_ranges(ranges, types)
         result.form = file.form or ""
         if rtol is None:
             _set_tolerance(result, file, [originals[name].half for name in names])
@@ -220,7 +224,7 @@ def verify(
             fed = of_samples if given is None else given_to(name, file.inputs(name), given)
             one = {key: array[0] for key, array in of_samples.items()} if of_samples else fed or {}
             specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=one)
-            feeds = _verify_signature(result, name, originals[name], file, fed, specs, seed, progress)
+            feeds = _verify_signature(result, name, originals[name], file, fed, specs, ranges, seed, progress)
             result.drawn += [(name, each, _FROM_SAMPLES) for each in of_samples or ()]
             if layers and file.signatures[name][0] == 0 and not result.layers:
                 floats = _floats(source, {**reading, **cutting, **sizes, "plugins": plugins})
@@ -293,6 +297,7 @@ def _verify_signature(
     file: TFLiteFile,
     given: Arrays | None,
     specs: dict[str, Spec],
+    ranges: Mapping[str, InputRange],
     seed: int,
     progress: Callable[[str], None] | None = None,
 ) -> list[Arrays]:
@@ -300,7 +305,7 @@ def _verify_signature(
     feeds: list[Arrays] = []
     dynamic = {name for name, spec in specs.items() if spec.shape and spec.shape[0] is None}
     if given is None:
-        draws = Draws(specs, file.index_bounds(signature), np.random.default_rng(seed))
+        draws = Draws(specs, file.index_bounds(signature), np.random.default_rng(seed), ranges)
         batches = random_batches(original, signature, dynamic, draws)
     else:
         batches = given_batches(original, signature, specs, dynamic, given)

@@ -85,8 +85,8 @@ def _options() -> dict[str, Any]:
     unchecked = NumericCheck("never", lambda module: b"")
     return {
         "inputs": (), "outputs": (), "rename": {},
-        "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
-        "target": None, "outlined": (),
+        "input_shapes": {}, "input_ranges": {}, "batch_size": None,
+        "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused", "target": None, "outlined": (),
         "rnn_state": "written", "quantize": None, "calibration": Calibration(), "io_types": "float",
         "floats": Floats(), "keep_float_under": None, "block_size": None,
         "selection": Selection(), "explain": False,

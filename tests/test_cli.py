@@ -14,6 +14,7 @@ import tensorflow as tf
 from click.testing import CliRunner, Result
 
 from fuseconv import cli
+from tests.frozen import INT32, Frozen
 from tests.report.test_json import check_schema
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -214,6 +215,18 @@ class TestBadInput:
     @pytest.mark.parametrize("shape", ["x", "=1", "x=1,two", "x=1,-2", "x=1.5"])
     def test_shapes(self, model: Path, tmp_path: Path, shape: str) -> None:
         assert "--input-shape" in fails(2, "convert", model, "-o", tmp_path / "o.tflite", "--input-shape", shape)
+
+    def test_ranges_hold_for_what_is_drawn(self, tmp_path: Path) -> None:
+        graph = Frozen(3)
+        graph.graph.node[0].attr["dtype"].type = INT32
+        graph.node("y", "Maximum", "x", graph.constant("bound", np.int32(50)), T={"type": INT32})
+        model, out = graph.write(tmp_path), tmp_path / "out.tflite"
+        assert "whole numbers from 50 to 60" in run(
+            "convert", model, "-o", out, "--input-range", "x=50:60", "--verify", "-v"
+        ).stdout  # fmt: skip
+        assert run("verify", model, out).exit_code == 4
+        assert run("verify", model, out, "--input-range", "50:60").exit_code == 0
+        assert "only whole numbers" in fails(2, "convert", "testdata/conv_bn", "-o", out, "--input-range", "0:1")
 
     def test_shapes_that_contradict(self, model: Path, tmp_path: Path) -> None:
         out = tmp_path / "out.tflite"

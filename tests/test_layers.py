@@ -32,7 +32,7 @@ LAYERS = [
     {"targets"},
     {"tfl"},
     {"ir"},
-    {"npz"},
+    {"input_ranges", "npz"},
     {"arguments", "child", "collector", "files", "input_shapes", "process"},
     {"errors"},
 ]

@@ -110,3 +110,16 @@ def test_inputs_that_no_memory_holds_are_not_drawn() -> None:
     draws = Draws({"x": Spec(np.dtype(np.float32), (None, 1 << 29))}, {}, np.random.default_rng(0))
     with pytest.raises(InputError, match=r"'x' takes an array of \[1,536870912\], which is too large to draw"):
         draws.feed(1, 7, draws.ranges()[0])
+
+
+def test_whole_numbers_of_a_range_that_the_caller_knows() -> None:
+    specs = {"ids": Spec(np.dtype(np.int64), (None, 50)), "n": Spec(np.dtype(np.int8), ())}
+    ranges = {"ids": (2**63 - 3, 2**63 - 1), "n": (-128, -127)}
+    draws = Draws(specs, {"ids": Bound(4, "GATHER")}, np.random.default_rng(0), ranges)
+    run = Function(specs, lambda feed: {"y": feed["ids"]})
+    feeds = [feed for batch in random_batches(run, "f", {"ids"}, draws) for feed, _ in batch]
+    assert {*np.concatenate([feed["ids"].ravel() for feed in feeds])} == {2**63 - 3, 2**63 - 2, 2**63 - 1}
+    assert {feed["n"].item() for feed in feeds} <= {-128, -127} and feeds[0]["n"].dtype == np.int8
+    assert draws.how == {
+        "ids": [f"whole numbers from {2**63 - 3} to {2**63 - 1}"], "n": ["whole numbers from -128 to -127"],
+    }  # fmt: skip

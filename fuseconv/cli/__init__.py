@@ -52,6 +52,9 @@ _PATH = click.Path(readable=False)
 _model = click.argument("model", type=_PATH)
 _shape = click.option("--input-shape", "input_shape", metavar="NAME=1,28,28", multiple=True,
                       help="The shape of an input; ? for a dimension that stays dynamic. Repeatable.")  # fmt: skip
+_range = click.option("--input-range", "input_range", metavar="NAME=LOW:HIGH", multiple=True,
+                      help="The least and largest whole number that an input gets, such as ids=0:29999: guards against "
+                      "others are left out. Repeatable.")  # fmt: skip
 _inputs = click.option("--inputs", metavar="NAME,...", multiple=True,
                        help="Tensors to feed: the model is cut there. Names of nodes (call/node, node:1) or layers.")
 _outputs = click.option("--outputs", metavar="NAME,...", multiple=True,
@@ -69,7 +72,7 @@ _trust = click.option("--trust-model", is_flag=True, help="Load Lambda layers, w
 _links = click.option("--follow-links", is_flag=True, help="Read a SavedModel's files that are links out of it.")
 # How a model is read, and which part of it: `_reading` has them all, and `read_options` what they say.
 _reading = _together(
-    _signature, _tags, _inputs, _outputs, _rename, _shape, _batch_size, _plugin, _trust, _links
+    _signature, _tags, _inputs, _outputs, _rename, _shape, _batch_size, _range, _plugin, _trust, _links
 )
 _comparing = _together(
     click.option("--data", type=_PATH, metavar="FILE.npz",

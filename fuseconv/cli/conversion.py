@@ -158,7 +158,7 @@ def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str
     from fuseconv.verifying import verify
 
     shared = ("tags", "plugins", "trust_model", "follow_links", "inputs", "outputs", "rename",
-              "input_shapes", "batch_size")  # fmt: skip
+              "input_shapes", "batch_size", "input_ranges")  # fmt: skip
     return verify(model, path, **{name: options[name] for name in shared if name in options}, **verifying)
 
 

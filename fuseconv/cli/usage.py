@@ -21,8 +21,8 @@ or --strict found what a target refuses.
 """
 # The headings of a command's help, with the parameters below each; others stand below "Options".
 _GROUPS = {
-    "The model": ("signatures", "tags", "inputs", "outputs", "rename", "input_shape", "batch_size", "keras_loader",
-                  "trust_model", "follow_links", "max_constant_bytes"),
+    "The model": ("signatures", "tags", "inputs", "outputs", "rename", "input_shape", "batch_size", "input_range",
+                  "keras_loader", "trust_model", "follow_links", "max_constant_bytes"),
     "The file": ("output", "target", "strict", "composites", "allow_custom_ops", "custom_ops", "select_tf_ops",
                  "downcast_float64", "metadata", "strip_names", "report_path"),
     "Fusions and recurrent layers": ("fuse", "no_fuse", "verify_fusions", "plugins", "rnn", "rnn_state"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.input_ranges import read_ranges
 from fuseconv.input_shapes import read_shapes
 
 # As --output.
@@ -29,7 +30,8 @@ def read_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a command with what those of `_reading` say, as `fuseconv.convert` takes it."""
     lists = {name: _split(options[name]) for name in ("tags", "inputs", "outputs")}
     shapes, rename = read_shapes(options.pop("input_shape")), _new_names(options["rename"])
-    return options | lists | {"input_shapes": shapes, "rename": rename}
+    ranges = read_ranges(options.pop("input_range"))
+    return options | lists | {"input_shapes": shapes, "input_ranges": ranges, "rename": rename}
 
 
 def read_metadata(values: tuple[str, ...]) -> dict[str, str]:

@@ -74,6 +74,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "arena": arena_to_json(report.arena, report.dynamic),
         "cut": {"inputs": dict(report.cut.inputs), "outputs": dict(report.cut.outputs)},
         "renamed": dict(report.renamed),
+        "input_ranges": {name: list(ends) for name, ends in report.input_ranges.items()},
         "quantized": [item._asdict() | {"sources": _places(item.sources, nodes)} for item in report.quantized],
         **({} if report.target is None else {"target": report.target | _rewritten(report)}),
         "warnings": list(report.warnings),

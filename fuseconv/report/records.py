@@ -134,15 +134,15 @@ class Report:
     model and output: the paths as they were given; output is empty where the bytes are returned instead.
     sources: each node of the model with its op type. graph: whether `edges` is wanted, the names that each node reads.
     signatures: what the file takes and gives. seconds: by stage. passes: their runs, in order. cut: where the signature
-    was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what quantization did, in
-    order; compared: the quantized ops beside those of floats, if that was asked for. target: what the conversion's
-    target makes of the file, if there is one; rewritten: the ops that were written in other forms for it, by their type
-    and those of their forms; arena_for_target: bytes needed at once before and after that; arena_of_tiles: those before
-    and after ops were computed in tiles. subgraphs: those of the file, as the arena is planned by; dynamic: whether an
-    input has unknown sizes, which count as 1 there; plans_arena: whether the file brings a plan of its own.
-    strips_names: whether tensors between inputs and outputs have no names, as in C arrays, and bytes_of_names: what
-    that saves. bytes_of_c: of the text of a C array. summaries: what each
-    fusion does, in a sentence.
+    was cut, if it was; renamed: new names of inputs and outputs by the old ones; input_ranges: the least and the
+    largest number of inputs that the user told. quantized: what quantization did, in order; compared: the quantized ops
+    beside those of floats, if that was asked for. target: what the conversion's target makes of the file, if there is
+    one; rewritten: the ops that were written in other forms for it, by their type and those of their forms;
+    arena_for_target: bytes needed at once before and after that; arena_of_tiles: those before and after ops were
+    computed in tiles. subgraphs: those of the file, as the arena is planned by; dynamic: whether an input has unknown
+    sizes, which count as 1 there; plans_arena: whether the file brings a plan of its own. strips_names: whether tensors
+    between inputs and outputs have no names, as in C arrays, and bytes_of_names: what that saves. bytes_of_c: of the
+    text of a C array. summaries: what each fusion does, in a sentence.
     """
 
     model: str = ""
@@ -160,6 +160,7 @@ class Report:
     passes: list[PassRun] = field(default_factory=list)
     cut: Cut = field(default_factory=lambda: Cut({}, {}))
     renamed: dict[str, str] = field(default_factory=dict)
+    input_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     quantized: list[Quantized] = field(default_factory=list)
     compared: Compared | None = None
     graph: bool = False

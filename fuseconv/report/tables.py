@@ -83,6 +83,9 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     cut = {**report.cut.inputs, **report.cut.outputs}
     if cut:
         line(out, "Cut", " · ".join(escape_controls(f"{name} at {tensor}") for name, tensor in cut.items()))
+    if report.input_ranges:
+        ranges = (f"{name} from {low} to {high}" for name, (low, high) in report.input_ranges.items())
+        line(out, "Inputs", " · ".join(map(escape_controls, ranges)))
     if report.quantized:
         line(out, "Quantized", _quantized(report))
     totals = report.totals()

@@ -16,7 +16,7 @@ from fuseconv import cli
 from fuseconv.cli.conversion import convert_to_file
 from fuseconv.cli.terminal import Terminal
 from fuseconv.errors import InputError, UnsupportedError
-from tests.frozen import FLOAT, Frozen
+from tests.frozen import FLOAT, INT32, Frozen
 from tests.report.test_json import check_schema
 
 QUIET = Terminal(json=False, quiet=True, verbose=False, debug=False)
@@ -140,3 +140,13 @@ def test_integers_over_samples_of_a_file(tmp_path: Path) -> None:
     assert [(item["op"], item["type"]) for item in document["quantized"]] == [("SUB", "int8")]
     assert document["warnings"] == ["calibrated on 2 samples: later inputs may lie outside; give 100"]
     assert document["totals"]["emitted_by_type"] == {"QUANTIZE": 1, "SUB": 1, "DEQUANTIZE": 1}
+
+
+def test_ranges_of_inputs_are_in_the_report(tmp_path: Path) -> None:
+    graph = Frozen(3)
+    graph.graph.node[0].attr["dtype"].type = INT32
+    graph.node("y", "Maximum", "x", graph.constant("zero", np.int32(0)), T={"type": INT32})
+    path, out = str(graph.write(tmp_path)), str(tmp_path / "y.tflite")
+    run = CliRunner().invoke(cli.main, ["convert", path, "-o", out, "--input-range", "x=0:5", "--json"])
+    document = json.loads(run.stdout)
+    assert document["input_ranges"] == {"x": [0, 5]}

@@ -12,10 +12,10 @@ from fuseconv.errors import InputError
 
 def test_options_of_a_model() -> None:
     lists = {"tags": ("a,b", "c"), "inputs": (), "outputs": ("y,",)}
-    options = lists | {"rename": ("x=y",), "input_shape": ("x=1,?,3",)}
+    options = lists | {"rename": ("x=y",), "input_shape": ("x=1,?,3",), "input_range": ("ids=-1:9",)}
     assert read_options(options) == {
         "tags": ("a", "b", "c"), "inputs": (), "outputs": ("y",), "rename": {"x": "y"},
-        "input_shapes": {"x": (1, None, 3)},
+        "input_shapes": {"x": (1, None, 3)}, "input_ranges": {"ids": (-1, 9)},
     }  # fmt: skip
     assert given(a=1, b=None, c=0) == {"a": 1, "c": 0}
 

@@ -42,7 +42,18 @@ def test_what_does_not_hold_is_told() -> None:
 
 def test_what_the_kind_tells_is_known() -> None:
     assert table.failures("nnx_lstm", _outcome())[0] == "static: its LSTM is not fused"
-    assert table.failures("nnx_embedding", _outcome(saved_ops=9, peer_ops=9)) == []
+
+
+def test_what_ranges_leave_is_held_to_the_twin() -> None:
+    outcome = _outcome(saved_ops=9, peer_ops=9)
+    assert table.failures("nnx_embedding", outcome) == ["dynamic: 9 ops, of TensorFlow 6"]
+    outcome["dynamic"] |= {"ranged": {"ops": 3, "error": 1e-6}, "twin_ranged": {"ops": 3}}
+    assert table.failures("nnx_embedding", outcome) == []
+    assert "| 9; 3" in table.markdown({"nnx_embedding": outcome}, "2026-01-01.")
+    outcome["dynamic"] |= {"ranged": {"ops": 5, "error": 1.0}}
+    assert table.failures("nnx_embedding", outcome) == [
+        "dynamic: ranged is wrong: 1.0", "dynamic: 5 ops, of TensorFlow 3"
+    ]  # fmt: skip
 
 
 def test_the_table_has_a_row_for_each_form() -> None:

@@ -122,7 +122,8 @@ def peer(kind: str, folder: Path, form: str) -> dict[str, Any]:
 
 
 def ours(kind: str, folder: Path, form: str) -> dict[str, Any]:
-    """Convert the module, the SavedModel and the twin, and hold the files to what JAX computed."""
+    """Convert the module, the SavedModel and the twin, and hold the files to what JAX computed; the module and the twin
+    again where there are ids, with their ranges."""
     from fuseconv.api import convert
     from fuseconv.load.stablehlo.bytecode import read_bytecode
     from tests.bench.worker import TINY, count_ops
@@ -138,11 +139,17 @@ def ours(kind: str, folder: Path, form: str) -> dict[str, Any]:
         read_bytecode(module.read_bytes(), module.name)
         reading.append(time.process_time() - start)
     convert(folder / form, folder / f"{form}.saved.tflite")
-    files = {side: folder / f"{form}.{side}.tflite" for side in ("ours", "saved", "peer")}
+    ranges = {f"args_{at}": (0, spec.high - 1) for at, spec in enumerate(inputs(kind)) if spec.high}
+    sides = ("ours", "saved", "peer", "ranged", "twin", "twin_ranged")
+    files = {side: folder / f"{form}.{side}.tflite" for side in sides}
+    if ranges:
+        convert(module, files["ranged"], input_ranges=ranges)
     if (folder / f"{form}.twin").exists():
-        convert(folder / f"{form}.twin", files.setdefault("twin", folder / f"{form}.twin.tflite"))
+        convert(folder / f"{form}.twin", files["twin"])
+        if ranges:
+            convert(folder / f"{form}.twin", files["twin_ranged"], input_ranges=ranges)
     found: dict[str, Any] = {side: {"ops": count_ops(file)} for side, file in files.items() if file.exists()}
-    for side in found.keys() - {"twin"}:
+    for side in found.keys() - {"twin", "twin_ranged"}:
         found[side] |= _checked(files[side], folder / f"{form}.npz")
     found["ours"] |= {"seconds": statistics.median(seconds), "reading": statistics.median(reading)}
     found["ours"]["types"] = types(files["ours"])

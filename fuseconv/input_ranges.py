@@ -1,0 +1,79 @@
+"""The ranges of inputs of whole numbers, in the forms in which people write them.
+
+    {"ids": (0, 29999)}    "ids=0:29999"    ["ids=0:29999", "hour=0:23"]    and of a model of one input: "0:29999"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fuseconv.errors import InputError, suggestion
+from fuseconv.input_shapes import ONLY, named
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# The least number and the largest, both of them in the range.
+InputRange = tuple[int, int]
+_RANGE = re.compile(r"(?:(.+)=)?(-?\d{1,19}):(-?\d{1,19})\Z", re.DOTALL)
+
+
+def read_ranges(given: Any) -> dict[str, InputRange]:
+    """Read ranges in any form that users write them in -> a dict by the names of inputs, `ONLY` for one without a name.
+
+    Raises InputError for what is no range, and for an input that has two."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {name: _ends(ends, f"{name}={ends!r}") for name, ends in given.items()}
+    parts: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    ranges: dict[str, InputRange] = {}
+    for part in parts:
+        match = _RANGE.match(part) if isinstance(part, str) else None
+        if match is None:
+            raise _no_range(part)
+        name = match[1] or ONLY
+        if name in ranges:
+            raise InputError(f"--input-range gives {name or 'the only input'} twice")
+        ranges[name] = _ends((int(match[2]), int(match[3])), part)
+    return ranges
+
+
+def checked_ranges(given: Mapping[str, InputRange], inputs: Collection[tuple[str, np.dtype]]) -> dict[str, InputRange]:
+    """Return ranges, that of the only input by its name. inputs: the names and types of all inputs, of each signature.
+
+    Raises InputError for a range of no input, and for one that the input's type cannot have."""
+    ranges = named(given, (name for name, _ in inputs), "a range", "NAME=0:29999")
+    names = {name for name, _ in inputs}
+    for name in ranges:
+        if name not in names:
+            help = suggestion(name, names) or f"; it has {', '.join(sorted(names)) or 'none'}"
+            raise InputError(f"--input-range: the model has no input {name}{help}")
+    for name, dtype in inputs:
+        if name in ranges and dtype.kind not in "iu":
+            raise InputError(f"--input-range: the input {name} is of {dtype.name}, and only whole numbers have a range")
+        if name in ranges and not _holds(dtype, *ranges[name]):
+            raise InputError("--input-range {}={}:{} is more than {} holds".format(name, *ranges[name], dtype.name))
+    return ranges
+
+
+def _holds(dtype: np.dtype, low: int, high: int) -> bool:
+    half = 1 << (8 * dtype.itemsize - 1)
+    return (low >= 0 and high < 2 * half) if dtype.kind == "u" else (low >= -half and high < half)
+
+
+def _ends(ends: Any, told: str) -> InputRange:
+    if isinstance(ends, Iterable) and not isinstance(ends, str):
+        numbers = tuple(ends)
+        if len(numbers) == 2 and all(hasattr(n, "__index__") and not isinstance(n, bool) for n in numbers):
+            low, high = (int(number) for number in numbers)
+            if low > high:
+                raise InputError(f"--input-range {told} is empty: the least number comes first")
+            return low, high
+    raise _no_range(told)
+
+
+def _no_range(told: Any) -> InputError:
+    return InputError(f"--input-range {told} is no range of whole numbers: write NAME=0:29999, with the largest number")
