@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fuseconv.errors import InputError, suggestion
-from fuseconv.input_shapes import ONLY, named
+from fuseconv.input_shapes import ONLY, full_names, given_to, named
 
 if TYPE_CHECKING:
     import numpy as np
+
+    # A signature's names, and the types of its inputs by their names.
+    Inputs = tuple[Sequence[str], Mapping[str, np.dtype]]
 
 # The least number and the largest, both of them in the range.
 InputRange = tuple[int, int]
@@ -41,21 +44,25 @@ def read_ranges(given: Any) -> dict[str, InputRange]:
     return ranges
 
 
-def checked_ranges(given: Mapping[str, InputRange], inputs: Collection[tuple[str, np.dtype]]) -> dict[str, InputRange]:
-    """Return ranges, that of the only input by its name. inputs: the names and types of all inputs, of each signature.
+def checked_ranges(given: Mapping[str, InputRange], signatures: Sequence[Inputs]) -> list[dict[str, InputRange]]:
+    """Return the ranges of the inputs of each signature, by the names of these.
 
     Raises InputError for a range of no input, and for one that the input's type cannot have."""
-    ranges = named(given, (name for name, _ in inputs), "a range", "NAME=0:29999")
-    names = {name for name, _ in inputs}
-    for name in ranges:
-        if name not in names:
-            help = suggestion(name, names) or f"; it has {', '.join(sorted(names)) or 'none'}"
+    known = [name for _, inputs in signatures for name in inputs]
+    given = named(given, known, "a range", "NAME=0:29999")
+    full = {name for names, inputs in signatures for name in full_names(names, inputs)}
+    for name in given:
+        if name not in full:
+            help = suggestion(name, full) or f"; it has {', '.join(dict.fromkeys(known)) or 'none'}"
             raise InputError(f"--input-range: the model has no input {name}{help}")
-    for name, dtype in inputs:
-        if name in ranges and dtype.kind not in "iu":
-            raise InputError(f"--input-range: the input {name} is of {dtype.name}, and only whole numbers have a range")
-        if name in ranges and not _holds(dtype, *ranges[name]):
-            raise InputError("--input-range {}={}:{} is more than {} holds".format(name, *ranges[name], dtype.name))
+    ranges = [given_to(names, inputs, given) for names, inputs in signatures]
+    for (_, inputs), found in zip(signatures, ranges):
+        for name, (low, high) in found.items():
+            dtype = inputs[name]
+            if dtype.kind not in "iu":
+                raise InputError(f"--input-range: the input {name} is of {dtype.name}; only whole numbers have a range")
+            if not _holds(dtype, low, high):
+                raise InputError(f"--input-range {name}={low}:{high} is more than {dtype.name} holds")
     return ranges
 
 

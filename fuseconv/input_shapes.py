@@ -59,6 +59,19 @@ def named(given: Mapping[str, T], names: Iterable[str], what: str = "a shape", w
     return found
 
 
+def given_to(signatures: Iterable[str], names: Iterable[str], given: Mapping[str, T]) -> dict[str, T]:
+    """Return what is given for inputs of a signature: what is called `signature/input`, else what is called as the
+    input. signatures: its names."""
+    prefixes = ("", *(f"{signature}/" for signature in signatures))
+    return {name: given[key] for name in names for key in (prefix + name for prefix in prefixes) if key in given}
+
+
+def full_names(signatures: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return all names of the inputs of a signature: `input` and `signature/input`."""
+    prefixes = ("", *(f"{signature}/" for signature in signatures))
+    return [prefix + name for prefix in prefixes for name in names]
+
+
 def _shape(shape: Any, name: str = ONLY) -> InputShape:
     if isinstance(shape, str):
         return _sizes(shape, f"{name}={shape}")

@@ -124,8 +124,8 @@ class Options(QuantizeOptions):
     inputs, outputs: tensors that become the ends of the signature, by names of nodes ("call/node", "node:1") or layers;
         by default its own.
     rename: new names of inputs and outputs by the old ones.
-    input_shapes: shapes of inputs by their (new) names, None for a dimension that stays dynamic; or as the command line
-        takes them, "x=1,?,3"; or the shape of the only input.
+    input_shapes: shapes of inputs by their (new) names, or "signature/name", None for a dimension that stays dynamic;
+        or as the command line takes them, "x=1,?,3"; or the shape of the only input.
     batch_size: the size of every unknown first dimension.
     input_ranges: the least and the largest number that inputs of whole numbers get, by their (new) names, such as
         {"ids": (0, 29999)}, or as the command line takes them, "ids=0:29999". Guards against others are left out, and

@@ -21,13 +21,14 @@ import numpy as np
 from fuseconv.child import survive
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import read_file
+from fuseconv.input_shapes import given_to
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
 from fuseconv.ir.types import FLOAT32
 from fuseconv.load.tflite.reader import module_of_bytes
 from fuseconv.report.layers import layer_of
 from fuseconv.runners import Arrays, Spec, TFLiteFile, first_line, scalar_string
 from fuseconv.single_ops import NotAlone, single_op
-from fuseconv.verification_inputs import Draws, feeds_of, given_to, load_data
+from fuseconv.verification_inputs import Draws, feeds_of, load_data
 from fuseconv.write.flatbuffer_export import to_bytes, to_named_bytes
 
 DELEGATES = ("xnnpack", "none")
@@ -145,7 +146,7 @@ def inputs_of(file: TFLiteFile, data: Arrays | None = None, batch_size: int = 1)
             file.inputs(name).items(), key=lambda item: inputs[item[0]])
     }  # fmt: skip
     if data is not None:
-        return feeds_of(given_to(name, specs, data), specs, name)[0]
+        return feeds_of(given_to([name], specs, data), specs, name)[0]
     draws = Draws(specs, file.index_bounds(name), np.random.default_rng(0))
     failure: VerificationError | None = None
     for size in _SIZES:

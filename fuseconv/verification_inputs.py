@@ -22,6 +22,7 @@ import numpy as np
 
 from fuseconv.errors import InputError
 from fuseconv.input_ranges import InputRange
+from fuseconv.input_shapes import given_to
 from fuseconv.npz import read_npz
 from fuseconv.quantize.sample_shapes import cast, fits, stacked
 from fuseconv.runners import Arrays, Function, Spec, first_line
@@ -234,18 +235,12 @@ def feeds_of(given: Arrays, specs: Mapping[str, Spec], signature: str) -> list[A
     return [{name: _fit(name, feed[name], spec) for name, spec in specs.items()} for feed in feeds]
 
 
-def given_to(signature: str, names: Iterable[str], given: Arrays) -> Arrays:
-    """Return the arrays for the inputs of a signature: those called `signature/input`, else those called as the input,
-    as calibration data has them."""
-    return {name: given[key] for name in names for key in (name, f"{signature}/{name}") if key in given}
-
-
 def data_of(samples: Iterable[Arrays], signature: str, specs: Mapping[str, Spec]) -> Arrays | None:
     """Return arrays with the samples in front that have the shapes of the first; None if none is of these inputs."""
     shapes = None
     found: list[Arrays] = []
     for sample in samples:
-        one = given_to(signature, specs, sample)
+        one = given_to([signature], specs, sample)
         if len(one) < len(sample) or any(not _is_taken(one.get(name), spec) for name, spec in specs.items()):
             continue
         if shapes in (None, [one[name].shape for name in specs]):

@@ -29,7 +29,7 @@ from fuseconv.errors import FuseconvError, InputError, VerificationError, needin
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.input_ranges import InputRange, checked_ranges, read_ranges
-from fuseconv.input_shapes import ONLY, InputShape, named, read_shapes
+from fuseconv.input_shapes import ONLY, InputShape, full_names, given_to, named, read_shapes
 from fuseconv.load.live import model_name
 from fuseconv.load.stablehlo.exported import is_exported
 from fuseconv.output_comparison import ATOL, HALF_RTOL, Comparison, compare
@@ -53,7 +53,6 @@ from fuseconv.verification_inputs import (
     dims_text,
     dtype_name,
     given_batches,
-    given_to,
     load_data,
     random_batches,
 )
@@ -214,17 +213,17 @@ def verify(
         names = _signature_names(file, signatures, given)
         originals = _originals(source, file, names, reading, cutting, plugins)
         _check_names(file, names, originals, shapes)
-        types = [(name, spec.dtype) for signature in names for name, spec in file.inputs(signature).items()]
-        ranges = checked_ranges(ranges, types)
+        types = [([name], {key: spec.dtype for key, spec in file.inputs(name).items()}) for name in names]
+        drawn_from = dict(zip(names, checked_ranges(ranges, types)))
         result.form = file.form or ""
         if rtol is None:
             _set_tolerance(result, file, [originals[name].half for name in names])
         for name in names:
             of_samples = data_of(samples, name, file.inputs(name)) if given is None else None
-            fed = of_samples if given is None else given_to(name, file.inputs(name), given)
+            fed = of_samples if given is None else given_to([name], file.inputs(name), given)
             one = {key: array[0] for key, array in of_samples.items()} if of_samples else fed or {}
             specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=one)
-            feeds = _verify_signature(result, name, originals[name], file, fed, specs, ranges, seed, progress)
+            feeds = _verify_signature(result, name, originals[name], file, fed, specs, drawn_from[name], seed, progress)
             result.drawn += [(name, each, _FROM_SAMPLES) for each in of_samples or ()]
             if layers and file.signatures[name][0] == 0 and not result.layers:
                 floats = _floats(source, {**reading, **cutting, **sizes, "plugins": plugins})
@@ -247,7 +246,8 @@ def _check_names(
     for name in signatures:
         if name not in originals:
             raise VerificationError(f"{file.name} has a signature {name!r}, which the model has not")
-    unknown = set(shapes) - {ONLY} - {name for signature in signatures for name in file.inputs(signature)}
+    known = {name for signature in signatures for name in full_names([signature], file.inputs(signature))}
+    unknown = set(shapes) - {ONLY} - known
     if unknown:
         raise InputError(f"--input-shape: no signature that runs has an input {', '.join(sorted(unknown))}")
 
@@ -362,7 +362,7 @@ def _agree(
     one."""
     _require_same_names("inputs", signature, model, file)
     specs = {}
-    input_shapes = named(input_shapes, model)
+    input_shapes = given_to([signature], model, named(input_shapes, model))
     for name, spec in model.items():
         if spec.dtype != file[name].dtype:
             types = f"{dtype_name(spec.dtype)} in the model and {dtype_name(file[name].dtype)} in the file"
@@ -408,5 +408,5 @@ def _signature_names(file: TFLiteFile, wanted: Sequence[str], given: Arrays | No
     names = list(by_subgraph.values())
     if given is None:
         return names
-    served = [name for name in names if len(given_to(name, file.inputs(name), given)) == len(file.inputs(name))]
+    served = [name for name in names if len(given_to([name], file.inputs(name), given)) == len(file.inputs(name))]
     return served or names[:1]

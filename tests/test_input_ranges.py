@@ -11,9 +11,7 @@ from fuseconv.errors import InputError
 from fuseconv.input_ranges import checked_ranges, read_ranges
 from fuseconv.input_shapes import ONLY
 
-INPUTS: list[tuple[str, np.dtype]] = [
-    ("ids", np.dtype(np.int32)), ("x", np.dtype(np.float32)), ("hour", np.dtype(np.uint8))
-]  # fmt: skip
+TYPES: dict[str, np.dtype] = {"ids": np.dtype(np.int32), "x": np.dtype(np.float32), "hour": np.dtype(np.uint8)}
 
 
 @pytest.mark.parametrize(("given", "ranges"), [
@@ -40,14 +38,18 @@ def test_what_is_no_range(given: Any, sentence: str) -> None:
 
 def test_ranges_of_inputs() -> None:
     whole = {"ids": (-1 << 31, (1 << 31) - 1), "hour": (0, 255)}
-    assert checked_ranges(whole, INPUTS) == whole
-    assert checked_ranges({ONLY: (0, 9)}, INPUTS[:1] * 2) == {"ids": (0, 9)}
+    assert checked_ranges(whole, [(["serve"], TYPES)]) == [whole]
+    ids = {"ids": TYPES["ids"]}
+    assert checked_ranges({ONLY: (0, 9)}, [(["f"], ids), (["g"], ids)]) == [{"ids": (0, 9)}] * 2
+    given = {"ids": (0, 9), "g/ids": (0, 5)}
+    assert checked_ranges(given, [(["f"], TYPES), (["h", "g"], ids)]) == [{"ids": (0, 9)}, {"ids": (0, 5)}]
 
 
 @pytest.mark.parametrize(("given", "sentence"), [
     ({"idz": (0, 1)}, "the model has no input idz; did you mean ids"),
-    ({"words": (0, 1)}, "the model has no input words; it has hour, ids, x"),
-    ({"x": (0, 1)}, "the input x is of float32, and only whole numbers have a range"),
+    ({"words": (0, 1)}, "the model has no input words; it has ids, x, hour"),
+    ({"g/ids": (0, 1)}, "the model has no input g/ids; did you mean"),
+    ({"x": (0, 1)}, "the input x is of float32; only whole numbers have a range"),
     ({"hour": (0, 256)}, "--input-range hour=0:256 is more than uint8 holds"),
     ({"ids": (0, 1 << 31)}, "is more than int32 holds"), ({"ids": (-1 << 32, 0)}, "is more than int32 holds"),
     ({"hour": (-1, 5)}, "--input-range hour=-1:5 is more than uint8 holds"),
@@ -55,4 +57,4 @@ def test_ranges_of_inputs() -> None:
 ])  # fmt: skip
 def test_ranges_that_no_input_has(given: dict, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        checked_ranges(given, INPUTS)
+        checked_ranges(given, [(["f"], TYPES)])

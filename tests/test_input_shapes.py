@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.input_shapes import ONLY, named, read_shapes
+from fuseconv.input_shapes import ONLY, full_names, given_to, named, read_shapes
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,10 @@ def test_the_only_input_gets_its_name() -> None:
     assert named({"y": ()}, ["x", "y"]) == {"y": ()}
     with pytest.raises(InputError, match="there are x, y: write NAME="):
         named({ONLY: (1, 2)}, ["x", "y"])
+
+
+def test_what_is_given_to_inputs_of_a_signature() -> None:
+    given = {"x": 1, "train/x": 2, "fit/y": 3, "infer/x": 4}
+    assert given_to(["train", "fit"], ["x", "y", "z"], given) == {"x": 2, "y": 3}
+    assert given_to(["serve"], ["x", "y"], given) == {"x": 1}
+    assert full_names(["train", "fit"], ["x"]) == ["x", "train/x", "fit/x"]

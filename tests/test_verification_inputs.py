@@ -7,9 +7,10 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.errors import InputError
+from fuseconv.input_shapes import given_to
 from fuseconv.runners import Arrays, Function, Spec
 from fuseconv.tfl.index_bounds import Bound
-from fuseconv.verification_inputs import Draws, data_of, dims_text, given_batches, given_to, random_batches
+from fuseconv.verification_inputs import Draws, data_of, dims_text, given_batches, random_batches
 
 FLOATS = {"x": Spec(np.dtype(np.float32), (None, 2))}
 
@@ -77,7 +78,7 @@ def test_samples_of_several_signatures() -> None:
     assert f is not None and f["x"].tolist() == [[[0, 0]]]
     assert g is not None and g["x"].tolist() == [[[1, 1, 1]]]
     assert data_of(samples, "h", of_g) is None
-    assert given_to("g", ["x", "y"], {"x": samples[0]["x"], **samples[1]})["x"].shape == (1, 3)
+    assert given_to(["g"], ["x", "y"], {"x": samples[0]["x"], **samples[1]})["x"].shape == (1, 3)
 
 
 def test_sizes_as_a_person_writes_them() -> None:

@@ -57,6 +57,10 @@ def test_every_signature_runs() -> None:
     data = converted(model, "encode", "decode")
     assert {output.signature for output in verify(model, data).outputs} == {"encode", "decode"}
     assert {output.signature for output in verify(model, data, signatures=["encode"]).outputs} == {"encode"}
+    fixed = convert(model, input_shapes={"encode/x": (5, None), "code": (4, None)}).data or b""
+    shapes = {"encode/x": (5, None), "decode/code": (4, None)}
+    runs = {name: each for name, each, _ in verify(model, fixed, input_shapes=shapes).runs}
+    assert runs["encode"]["x"][0] == 5 and runs["decode"]["code"][0] == 4
     with pytest.raises(InputError, match="no signature 'train'; it has decode, encode"):
         verify(model, data, signatures=["train"])
 

@@ -35,12 +35,18 @@ def int_range_optimizations(module: Module, input_ranges: Mapping[str, InputRang
 
     input_ranges: of inputs, by the signature's names. Requires inferred shapes. Returns whether any op was replaced;
     dead ops stay. Raises InputError for a range that no input can have."""
-    inputs = [(name, value) for s in module.signatures for name, value in zip(s.inputs, s.graph.inputs)]
-    given = checked_ranges(input_ranges, [(name, value.dtype.numpy) for name, value in inputs])
-    report.input_ranges = given
-    ranges = _Ranges(report, {value: given[name] for name, value in inputs if name in given})
-    changed = [ranges.walk(graph) for graph in module.graphs() if given or not graph.kinds.isdisjoint(_LIMITS)]
+    report.input_ranges = dict(input_ranges)
+    ranges = _Ranges(report, _of_inputs(module, input_ranges) if input_ranges else {})
+    has_some = bool(ranges.known)
+    changed = [ranges.walk(graph) for graph in module.graphs() if has_some or not graph.kinds.isdisjoint(_LIMITS)]
     return any(changed)
+
+
+def _of_inputs(module: Module, input_ranges: Mapping[str, InputRange]) -> dict[Value, _Range]:
+    inputs = [dict(zip(signature.inputs, signature.graph.inputs)) for signature in module.signatures]
+    types = [{name: value.dtype.numpy for name, value in values.items()} for values in inputs]
+    given = checked_ranges(input_ranges, list(zip([signature.names for signature in module.signatures], types)))
+    return {values[name]: ends for values, found in zip(inputs, given) for name, ends in found.items()}
 
 
 class _Ranges:

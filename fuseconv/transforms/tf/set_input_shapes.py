@@ -6,7 +6,7 @@ import operator
 from collections.abc import Mapping, Sequence
 
 from fuseconv.errors import InputError
-from fuseconv.input_shapes import named, read_shapes
+from fuseconv.input_shapes import full_names, given_to, named, read_shapes
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Value
@@ -18,8 +18,9 @@ from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | None]], batch_size: int | None) -> bool:
     """Fix the shapes of inputs as the user asks: x: float32[x.0,28] -> x: float32[1,28].
 
-    input_shapes: by the signature's names; None stays unknown. batch_size: of every first dimension that is unknown
-    still. Returns whether a shape changed. Raises InputError for a name or a shape that does not fit."""
+    input_shapes: by the signature's names, or `signature/input`; None stays unknown. batch_size: of every first
+    dimension that is unknown still. Returns whether a shape changed. Raises InputError for a name or a shape that does
+    not fit."""
     batch_size = None if batch_size is None else _size(batch_size)
     known = [name for signature in module.signatures for name in signature.inputs]
     input_shapes = named(read_shapes(input_shapes), known)
@@ -31,13 +32,15 @@ def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | N
     before = [value.shape for signature in module.signatures for value in signature.graph.inputs]
     for signature in module.signatures:
         which = f" of the signature {signature.names[0]}" if len(module.signatures) > 1 else ""
+        wanted = given_to(signature.names, signature.inputs, input_shapes)
         for name, value in zip(signature.inputs, signature.graph.inputs):
-            if name in input_shapes:
-                value.shape = _fixed(name, value, input_shapes[name], which)
+            if name in wanted:
+                value.shape = _fixed(name, value, wanted[name], which)
             if batch_size is not None and value.shape and not isinstance(value.shape[0], int):
                 value.shape = (batch_size, *value.shape[1:])
+    all_names = {name for s in module.signatures for name in full_names(s.names, s.inputs)}
     for name in input_shapes:
-        if name not in known:
+        if name not in all_names:
             raise InputError(f"the model has no input named {name}; it has {', '.join(dict.fromkeys(known)) or 'none'}")
     return before != [value.shape for signature in module.signatures for value in signature.graph.inputs]
 
