@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from fuseconv.cli import completion
 from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
@@ -133,8 +134,10 @@ _writing = _together(
     click.option("--max-constant-bytes", metavar="N",
                  help="What all constants may take, such as 500M or 2G; by default 16 times the model's size, at least "
                  "256M."),
-    click.option("--print-ir-before", metavar="PASS", multiple=True, help="Print the IR before this pass, or all."),
-    click.option("--print-ir-after", metavar="PASS", multiple=True, help="Print the IR after this pass, or all."),
+    click.option("--print-ir-before", metavar="PASS", multiple=True, shell_complete=completion.passes,
+                 help="Print the IR before this pass, or all."),
+    click.option("--print-ir-after", metavar="PASS", multiple=True, shell_complete=completion.passes,
+                 help="Print the IR after this pass, or all."),
     click.option("--verify-each", is_flag=True, default=None, help="Verify the IR after each pass."),
     click.option("--report", "report_path", type=_PATH, metavar="FILE.json|FILE.html",
                  help="Write the full report, for programs or as a page for a browser."),
@@ -156,15 +159,17 @@ _writing = _together(
               help="The .tflite file to write, - for stdout, or a directory for files of the models' names; by default "
               "MODEL.tflite in the working directory. With .cc, .cpp, .c, .h or .hpp, a C array.")
 @_reading
-@click.option("--fuse", metavar="GLOB", multiple=True, help="Only fusions of this name. Repeatable.")
-@click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
+@click.option("--fuse", metavar="GLOB", multiple=True, shell_complete=completion.fusions,
+              help="Only fusions of this name. Repeatable.")
+@click.option("--no-fuse", metavar="GLOB", multiple=True, shell_complete=completion.fusions,
+              help="No fusions of this name. Repeatable.")
 @click.option("--verify-fusions", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
               help="Run annotated functions, and patterns of plug-ins, against fused ops; auto: for up to a second.")
 @click.option("--rnn", type=click.Choice(["fused", "loop", "unroll", "auto"]), default="fused", show_default=True,
               help="Recurrent layers: fused ops (loops without a kernel), loops, no loops, or the faster of the two.")
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
               help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
-@click.option("--target", metavar="NAME",
+@click.option("--target", metavar="NAME", shell_complete=completion.targets,
               help="Write ops in forms that gpu, coreml, xnnpack, micro, qnn, mediatek, openvino, google-tensor or a "
               "plug-in's target takes, and tell which ops it refuses.")
 @click.option("--strict", is_flag=True, help="End with exit code 4, without a file, if the target refuses an op.")
@@ -233,7 +238,8 @@ def quantize(terminal: Terminal, file: str, output: str, report_path: str | None
 
 @main.command(cls=GroupedCommand)
 @click.argument("file", type=_PATH)
-@click.option("--target", metavar="NAME", help="Check it by the rules of this target, and tell what it refuses.")
+@click.option("--target", metavar="NAME", shell_complete=completion.targets,
+              help="Check it by the rules of this target, and tell what it refuses.")
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json",
               help="The report of the conversion, which tells the layers of the ops that are refused, and fusions.")
 @click.option("--strict", is_flag=True, help="End with exit code 4 if the target refuses an op.")
@@ -305,7 +311,7 @@ def verify(
 
 
 @main.command(cls=GroupedCommand, examples=("fuseconv fusions '*lstm*'", "fuseconv fusions --plugin acme_fusions.py"))
-@click.argument("names", metavar="[FUSION]...", nargs=-1)
+@click.argument("names", metavar="[FUSION]...", nargs=-1, shell_complete=completion.fusions)
 @_plugin
 @click.pass_obj
 def fusions(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) -> None:
