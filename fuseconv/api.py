@@ -40,6 +40,7 @@ from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
 from fuseconv.quantize import MEASURED, QUANTIZATIONS
 from fuseconv.quantize.calibrate import MINMAX
+from fuseconv.quantize.existing import all_quantized, computes_floats, quantized_ops
 from fuseconv.quantize.io_types import FLOAT
 from fuseconv.report.defects import defect
 from fuseconv.report.micro import head
@@ -275,7 +276,6 @@ def _quantize_file(
 ) -> Conversion:
     """Do as `quantize_file`: load a .tflite, run the passes of quantization, and write it."""
     from fuseconv.load.tflite.reader import read_tflite  # not every conversion loads what reads files
-    from fuseconv.quantize.existing import quantized_ops
 
     options.check()
     if options.quantize is None:
@@ -297,6 +297,8 @@ def _quantize_file(
         with manager.stage("load"):
             context.module = read_tflite(file)
         before = quantized_ops(context.module, options.quantize)
+        if before and not computes_floats(context.module, options.quantize):
+            raise all_quantized(report.model, before)  # and asks for no samples
         manager.run(QUANTIZE_FILE)
         report.warnings += _told(options, report, before)
         return _written(manager, out, target)
@@ -308,7 +310,7 @@ def _told(options: QuantizeOptions, report: Report, before: int = 0) -> list[str
     Raises InputError if these are all that can be."""
     if options.quantize and all(item.type == "float32" for item in report.quantized):
         if before:
-            raise InputError(f"{report.model} is quantized: {before} of its ops are, and nothing else can be")
+            raise all_quantized(report.model, before)
         return ["nothing was quantized"]
     return [f"of the file's ops, {before} are quantized already: they stay as they are"] if before else []
 

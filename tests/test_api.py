@@ -89,6 +89,8 @@ def test_what_is_quantized_already_is_left_or_refused(tmp_path: Path) -> None:
                                             calibration_data=_samples(120)).data or b"")  # fmt: skip
     with pytest.raises(InputError, match=r"is quantized: .* nothing else can be"):
         fuseconv.quantize_file(path, quantize="dynamic")
+    with pytest.raises(InputError, match=r"is quantized: .* nothing else can be"):  # and needs no samples to say so
+        fuseconv.quantize_file(path, quantize="int8")
     path.write_bytes(to_bytes(dense()))
     assert fuseconv.quantize_file(path, quantize="dynamic").report.warnings == ["nothing was quantized"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op
 from fuseconv.ir.types import DType
@@ -25,6 +26,24 @@ def quantized_ops(module: Module, quantize: str = "float16") -> int:
     fewer bits. quantize: the mode."""
     narrow = _NARROW if quantize == "float16" else _INTEGERS
     return sum(_is_quantized(op, narrow) and not _is_of_pair(op) for graph in module.graphs() for op in graph.ops)
+
+
+def all_quantized(name: str, count: int) -> InputError:
+    """Return what to raise for a file of which nothing is left to quantize. count: its ops that are."""
+    return InputError(f"{name} is quantized: {count} of its ops are, and nothing else can be")
+
+
+def computes_floats(module: Module, quantize: str) -> bool:
+    """Return whether an op computes on floats that is not quantized yet: what converts floats computes nothing."""
+    narrow = _NARROW if quantize == "float16" else _INTEGERS
+    return any(
+        _reads_floats(op) and (_is_of_pair(op) or not (op.type in _CONVERT or _is_quantized(op, narrow)))
+        for graph in module.graphs() for op in graph.ops
+    )  # fmt: skip
+
+
+def _reads_floats(op: Op) -> bool:
+    return any(value is not None and value.dtype is types.FLOAT32 for value in op.operands)
 
 
 def _is_of_pair(op: Op) -> bool:

@@ -13,7 +13,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Quantization, Value, constant
 from fuseconv.quantize import MEASURED, QUANTIZATIONS
 from fuseconv.quantize.affine import quantized_weights
-from fuseconv.quantize.existing import form_of_file, quantized_ops
+from fuseconv.quantize.existing import computes_floats, form_of_file, quantized_ops
 from fuseconv.tfl.builder import Builder
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.tfl.interpret import module_of
@@ -33,6 +33,7 @@ def test_floats_and_plain_integers_are_not_quantized():
 def test_weights_of_few_bits_are():
     narrow = quantized_weights(constant(WEIGHTS), 0)
     assert narrow is not None and quantized_ops(_dense(narrow)) == 1
+    assert computes_floats(_dense(narrow), "int8")  # the RELU
 
     def halved(tfl: Builder, x: Value) -> Value:
         return tfl.fully_connected(x, tfl.dequantize(constant(WEIGHTS.astype(np.float16))), None)
@@ -53,6 +54,8 @@ def test_pairs_round_floats():
 
     assert quantized_ops(module_of(rounded, (types.FLOAT32, (2, 3)))) == 0
     assert quantized_ops(module_of(kept, (types.FLOAT32, (2, 3)))) == 2
+    assert computes_floats(module_of(rounded, (types.FLOAT32, (2, 3))), "int8")
+    assert not computes_floats(module_of(kept, (types.FLOAT32, (2, 3))), "int8")
 
 
 @pytest.mark.parametrize("form", [None, *QUANTIZATIONS])
