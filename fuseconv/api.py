@@ -312,7 +312,7 @@ def _told(options: QuantizeOptions, report: Report, before: int = 0) -> list[str
         if before:
             raise all_quantized(report.model, before)
         return ["nothing was quantized"]
-    return [f"of the file's ops, {before} are quantized already: they stay as they are"] if before else []
+    return [f"quantized already, and left as they are: {before} of the file's ops"] if before else []
 
 
 def _for_micro(options: QuantizeOptions, out: str | os.PathLike | None) -> dict[str, Any]:

@@ -30,7 +30,8 @@ def quantized_ops(module: Module, quantize: str = "float16") -> int:
 
 def all_quantized(name: str, count: int) -> InputError:
     """Return what to raise for a file of which nothing is left to quantize. count: its ops that are."""
-    return InputError(f"{name} is quantized: {count} of its ops are, and nothing else can be")
+    ops = "1 of its ops is" if count == 1 else f"{count} of its ops are"
+    return InputError(f"{name} is quantized: {ops}, and nothing else can be")
 
 
 def computes_floats(module: Module, quantize: str) -> bool:

@@ -10,11 +10,15 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.ir.rewriter import erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.floats import EXPANDS
+from fuseconv.transforms.rnn.persist_states import STATES
 
 
 @module_pass("expand-float16", requires=(TFL_ONLY,))
 def expand_float16(module: Module) -> bool:
-    """Read constants of float16 as floats: DEQUANTIZE(float16 w) -> w, DEQUANTIZE(GATHER(w, i)) -> GATHER(w, i)."""
+    """Read constants of float16 as floats: DEQUANTIZE(float16 w) -> w, DEQUANTIZE(GATHER(w, i)) -> GATHER(w, i).
+
+    A state of a recurrent op, which no constant may be, becomes the variable tensor that it is in a file of floats, if
+    it starts as zeros: LiteRT expands a constant once, so that either outlives an invoke."""
     made: dict[Value, Value] = {}
     changed = False
     for graph in module.graphs():
@@ -31,7 +35,14 @@ def _expand(graph: Graph, made: dict[Value, Value]) -> bool:
             continue
         # Outputs keep their names, by which files without signatures are run.
         is_output = op.result in graph.outputs
-        if value.is_const:
+        if any(_is_state(op.result, reader) for reader in op.result.uses):
+            if not value.is_const or np.any(value.data) or len(op.result.uses) > 1 or is_output:
+                continue
+            state = Value(types.FLOAT32, op.result.shape, op.result.name)
+            state.variable = True
+            replace_uses(op.result, state)
+            gone.add(op)
+        elif value.is_const:
             replace_uses(op.result, _as_floats(value, op.result.name) if is_output else _shared_floats(value, made))
             gone.add(op)
         elif value.op is not None and _gathers_constants(value.op):
@@ -44,6 +55,10 @@ def _expand(graph: Graph, made: dict[Value, Value]) -> bool:
             gone.add(op)
     erase_ops(graph, gone)
     return bool(gone)
+
+
+def _is_state(value: Value, reader: Op) -> bool:
+    return any(reader.operands[index] is value for index in STATES.get(reader.kind, ()))
 
 
 def _gathers_constants(op: Op) -> bool:

@@ -65,6 +65,31 @@ def test_other_numbers_of_16_bits_stay() -> None:
     """)
 
 
+_CELL = "float32[2,2] [1, 2, 3, 4], float32[2,2] [1, 2, 3, 4], float32[2] [1, 2]"
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+def test_states_are_no_constants(zeros: bool) -> None:
+    """TFLiteConverter writes the states of a Keras 2 LSTM so; LiteRT refuses a file where they are constants."""
+    first = "float16[1,2] [0, 0]" if zeros else "float16[1,2] [0, 1]"
+    made = "variable %h: float32[1,2] {'variable': True}" if zeros else f"%h: float32[1,2] = tfl.DEQUANTIZE({first})"
+    check_pass("expand-float16", f"""
+    main {{
+      input %x: float32[1,3,2]
+      %h: float32[1,2] = tfl.DEQUANTIZE({first})
+      %y: float32[1,3,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, {_CELL}, %h)
+      return %y
+    }}
+    """, f"""
+    main {{
+      input %x: float32[1,3,2]
+      {made}
+      %y: float32[1,3,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, {_CELL}, %h)
+      return %y
+    }}
+    """)
+
+
 @pytest.mark.parametrize("mode", ["dynamic", "int4"])
 def test_a_file_without_signatures_keeps_the_names_of_its_outputs(mode: str, tmp_path: Path) -> None:
     """Names of its tensors are what it is run by."""

@@ -29,7 +29,7 @@ class _State(NamedTuple):
 
 
 # op -> its states, by their operands
-_STATES = {
+STATES = {
     "tfl.UNIDIRECTIONAL_SEQUENCE_LSTM": {18: _State(0), 19: _State(0, cell=True)},
     "tfl.UNIDIRECTIONAL_SEQUENCE_RNN": {4: _State(0)},
     "tfl.BIDIRECTIONAL_SEQUENCE_LSTM": {
@@ -44,7 +44,7 @@ RESET = (
 )
 
 
-@module_pass("persist-states", kinds=_STATES)
+@module_pass("persist-states", kinds=STATES)
 def persist_states(module: Module, report: Report, rnn_state: str = "written") -> bool:
     """Let states outlive an invoke in the op's own variable tensor: FILL -> state, LSTM(x, state) -> LSTM(x, state).
 
@@ -64,8 +64,8 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
     allocates_anew = any(map(_may_be_resized, (value for each in module.signatures for value in each.graph.inputs)))
     for graph in module.graphs():
         dead: list[Op] = []
-        for op in ops_of_kinds(graph, _STATES):
-            for index in _STATES[op.kind]:
+        for op in ops_of_kinds(graph, STATES):
+            for index in STATES[op.kind]:
                 state = op.operands[index]
                 if state is None or state.op is None or not state.variable:
                     continue
@@ -127,7 +127,7 @@ def _only_uses(module: Module, names: dict[Value, set[str]], op: Op, index: int)
 def _is_final(value: Value, op: Op, index: int) -> bool:
     """Return whether a value is what a state is after the op has run, as the fusions build it: the last output, or what
     is cut from behind it."""
-    made, state = value.op, _STATES[op.kind][index]
+    made, state = value.op, STATES[op.kind][index]
     if made is None or not made.operands or made.operands[0] is None:
         return False
     if not state.cell:
