@@ -85,10 +85,19 @@ class _Input:
 
 
 def image_files(directory: Path) -> list[Path]:
-    """Return the images of a directory and those in it, in an order that mixes them: the first are of all folders."""
-    files = sorted(path for path in directory.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    """Return the images of a directory and those in it, in an order that mixes them: the first are of all folders.
+
+    Hidden files are none, as those that macOS puts beside each image (`._cat.jpg`), nor are files of hidden folders."""
+    files = sorted(
+        path for path in directory.rglob("*")
+        if path.suffix.lower() in SUFFIXES and path.is_file() and not _is_hidden(path.relative_to(directory))
+    )  # fmt: skip
     random.Random(0).shuffle(files)
     return files
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -143,7 +144,7 @@ def _of_python(data: Any) -> Reader:
 def _of_directory(path: Path, pixels: Pixels) -> Reader:
     files, images = sorted(path.glob("*.npz")), image_files(path)
     if bool(files) == bool(images):
-        held = "both .npz files and images" if files else "no .npz files and no images"
+        held = "both .npz files and images" if files else "no .npz files, and no images that are JPEG or PNG"
         raise InputError(f"the calibration data {path} holds {held}")
     if images:
         return Images(images, pixels)
@@ -202,6 +203,8 @@ def _of_script(path: Path) -> Iterator[Sample]:
     assert spec is not None and spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     function = made = None
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)  # as Python runs a script
     try:
         spec.loader.exec_module(module)
         function = getattr(module, "samples", None)
@@ -213,6 +216,9 @@ def _of_script(path: Path) -> Iterator[Sample]:
         raise
     except BaseException as error:
         raise InputError(f"the calibration data {path} cannot be run: {raised(error)}") from error
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
     if not callable(function):
         raise InputError(f"the calibration data {path} has no function samples()")
     raise InputError(f"samples() of the calibration data {path} returns {type(made).__name__}: yield dicts of arrays")

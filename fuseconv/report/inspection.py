@@ -13,7 +13,8 @@ from fuseconv.report.tables import arena_text, escape_controls, line, shape_text
 from fuseconv.report.target import show_target
 
 _FEW = 60  # ops: as many are listed without being asked for
-_TOLD = ("name", "description", "version", "author", "license")
+# Keys of the metadata -> titles, which leave room for a blank.
+_TOLD = {"name": "Name", "description": "About", "version": "Version", "author": "Author", "license": "License"}
 # What an option says that was left alone; an option at another value is shown.
 _UNSAID: tuple[Any, ...] = (0, False, "NONE", "DEFAULT", [], "")
 
@@ -56,9 +57,9 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
 def _show_metadata(out: Console, document: Mapping[str, Any]) -> None:
     """Print what the model's author says of it, and the files that go with it."""
     told = document["model_metadata"] or {"inputs": [], "outputs": []}
-    for key in _TOLD:
+    for key, title in _TOLD.items():
         if told.get(key):
-            line(out, key.capitalize(), escape_controls(told[key]))
+            line(out, title, escape_controls(told[key]))
     for tensor in (*told["inputs"], *told["outputs"]):
         numbers = [f"{key} {', '.join(f'{number:g}' for number in tensor[key])}" for key in ("mean", "std")]
         said = [text for text, key in zip(numbers, ("mean", "std")) if tensor[key]] + [

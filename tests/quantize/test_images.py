@@ -51,6 +51,13 @@ def test_images_are_resized_and_shifted(folder: Path) -> None:
     assert png["x0"].shape == (1, 6, 5, 3) and png["x0"][0, 0, 0].tolist() == [255, 0, 51]
 
 
+def test_hidden_files_are_none(folder: Path) -> None:
+    before = image_files(folder)
+    (folder / "a" / "._one.png").write_bytes(b"\x00\x05\x16\x07")
+    _write(folder / ".thumbnails" / "one.png", (2, 2), (0, 0, 0))
+    assert image_files(folder) == before
+
+
 def test_inputs_of_other_forms(folder: Path) -> None:
     files = image_files(folder)
     (pair,) = Images(files, Pixels())(_signature(2, 3, 4, 5, dtype=types.UINT8))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,15 @@ def test_a_script_yields_samples(tmp_path: Path) -> None:
     assert _read(tmp_path / "data.py") == [{"a": 1}, {"a": 2}]
 
 
+def test_a_script_imports_what_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside_the_script.py").write_text("SAMPLE = {'a': 3}\n")
+    script = "def samples():\n    from beside_the_script import SAMPLE\n    yield SAMPLE\n"
+    (tmp_path / "data.py").write_text(script)
+    before = list(sys.path)
+    assert _read(tmp_path / "data.py") == [{"a": 3}]
+    assert sys.path == before
+
+
 def test_what_is_no_path_is_taken_as_it_is() -> None:
     given = [{"a": np.zeros(1)}]
     assert _read(given) == given
@@ -128,7 +138,7 @@ def test_what_is_no_path_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize(("name", "content", "why"), [
     ("none.npz", None, "there is no calibration data"),
-    ("empty", "", "holds no .npz files and no images"),
+    ("empty", "", "holds no .npz files, and no images that are JPEG or PNG"),
     ("data.csv", "1,2", "is not an .npz file"),
     ("data.npz", "damaged", "is not an .npz file: numpy.savez"),
     ("data.py", "x = 1", "has no function samples"),

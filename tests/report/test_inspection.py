@@ -124,3 +124,8 @@ def test_an_arena_that_is_not_planned_and_none() -> None:
 
 def test_a_file_without_signatures() -> None:
     assert "Signature none\n" in shown({**DOCUMENT, "signatures": []})
+
+
+def test_titles_of_what_an_author_says_leave_a_blank() -> None:
+    told = {"name": "Cats", "description": "Tells cats.", "version": "1", "inputs": [], "outputs": []}
+    assert "\nName      Cats\nAbout     Tells cats.\nVersion   1\n" in shown({**DOCUMENT, "model_metadata": told})
