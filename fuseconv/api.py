@@ -24,8 +24,6 @@ from fuseconv.fuse.pattern_check import PatternCheck
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
-from fuseconv.input_ranges import read_ranges
-from fuseconv.input_shapes import read_shapes
 from fuseconv.ir.budget import limited, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
@@ -386,12 +384,8 @@ def _pass_options(
     loops = target is None or target.on_cpu or target.knows("WHILE") or options.rnn != "fused"
     fusions, outlined = choose_composites(fusions, options.composites, target)
     return {
-        "inputs": options.inputs, "outputs": options.outputs, "rename": options.rename or {},
-        "input_shapes": read_shapes(options.input_shapes), "batch_size": options.batch_size,
-        "input_ranges": read_ranges(options.input_ranges), "downcasts": options.downcast_float64,
-        "fusions": fusions, "rules": registry.rules, "body_check": BodyCheck(checks), "explain": options.explain,
-        "pattern_check": PatternCheck(checks), "rnn": options.rnn, "rnn_state": options.rnn_state,
-        **options.pass_options(),
+        **options.pass_options(), "fusions": fusions, "rules": registry.rules,
+        "body_check": BodyCheck(checks), "pattern_check": PatternCheck(checks),
         "unroll_policy": UnrollPolicy(options.rnn if loops else "unroll"), "target": target, "outlined": outlined,
         "custom": CustomOps(options.custom_ops, options.allow_custom_ops, options.select_tf_ops, node_def),
     }  # fmt: skip

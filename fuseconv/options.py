@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fuseconv.errors import InputError
 from fuseconv.fuse.numeric_check import MODES as CHECK_MODES
+from fuseconv.input_ranges import read_ranges
+from fuseconv.input_shapes import read_shapes
 from fuseconv.ir.budget import Budget, parse_size
 from fuseconv.load import KERAS_LOADERS
 from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
@@ -196,6 +198,15 @@ class Options(QuantizeOptions):
         for text in (*names.values(), *(self.metadata or {}).values()):
             if isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text):
                 raise InputError(f"the file cannot hold {text!r}: give a text in UTF-8")
+
+    def pass_options(self) -> dict[str, Any]:
+        """Return what the passes of a conversion may name as parameters."""
+        return super().pass_options() | {
+            "inputs": self.inputs, "outputs": self.outputs, "rename": self.rename or {},
+            "input_shapes": read_shapes(self.input_shapes), "batch_size": self.batch_size,
+            "input_ranges": read_ranges(self.input_ranges), "downcasts": self.downcast_float64,
+            "explain": self.explain, "rnn": self.rnn, "rnn_state": self.rnn_state,
+        }  # fmt: skip
 
     def aimed_at(self, target: Target) -> Options:
         """Return the options with what a target implies: sizes that are known, and so one row a batch."""

@@ -10,7 +10,8 @@ from fuseconv import cli
 
 @pytest.mark.parametrize(("line", "offered", "not_offered"), [
     ("convert model --target m", {"micro", "mediatek"}, {"gpu"}), ("inspect x.tflite --target q", {"qnn"}, {"micro"}),
-    ("convert model --fuse keras_", {"keras_lstm"}, {"gelu"}), ("convert model --no-fuse gel", {"gelu"}, {"keras_lstm"}),
+    ("convert model --fuse keras_", {"keras_lstm"}, {"gelu"}),
+    ("convert model --no-fuse gel", {"gelu"}, {"keras_lstm"}),
     ("fusions gel", {"gelu"}, {"rnn"}), ("quantize x.tflite --print-ir-after cano", {"canonicalize"}, {"lower"}),
     ("convert model --print-ir-before a", {"all"}, {"lower"}), ("convert model --rnn a", {"auto"}, {"fused"}),
 ])  # fmt: skip
