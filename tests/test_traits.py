@@ -69,7 +69,8 @@ LEFT = {
         tfl/kernel_limits.py:WANT_ELEMENTS tfl/kernel_limits.py:_READ_THEIR_TYPE
         quantize/channel_means.py:_PRODUCTS""",
     "ops of a file, which is not IR": """tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN
-        verification_layers.py:_CONVERSIONS quantize/existing.py:_CONVERT""",
+        verification_layers.py:_CONVERSIONS quantize/existing.py:_CONVERT
+        report/advice.py:_BOUNDS report/advice.py:_ON_IDS""",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
     "ir/ knows no dialect, but for the cycles of TF1's loops": "ir/verifier.py:_LOOP_HEADS",
 }  # fmt: skip

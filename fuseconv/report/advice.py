@@ -12,6 +12,9 @@ from fuseconv.report.tables import size
 # Bytes of weights that are worth a word, and the part of all that one constant or op must be.
 _MUCH, _PART = 100_000, 0.3
 _FEW_TRANSPOSES = 3
+# What makes places in a table of ids that need not be in it, and what hands them on.
+_BOUNDS = frozenset({"FLOOR_MOD", "MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2"})
+_ON_IDS = _BOUNDS | {"ADD", "CAST", "LESS", "RESHAPE"}
 Place = tuple[int, int]  # of an op: its subgraph, and its index there
 
 
@@ -26,7 +29,7 @@ class Advice(NamedTuple):
 def advice(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> list[Advice]:
     """Return what can be said of a file. work: the multiply-adds of each op."""
     return [
-        found for rule in (_floats, _large, _busy, _loops, _foreign, _sizes, _transposes, _islands)
+        found for rule in (_floats, _large, _busy, _loops, _foreign, _sizes, _guards, _transposes, _islands)
         for found in rule(inspection, work)
     ]  # fmt: skip
 
@@ -116,6 +119,42 @@ def _sizes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator
     if places := _ops(inspection, "SHAPE"):
         yield Advice(f"{len(places)} SHAPE: sizes of inputs are not fixed, and are computed with on every invoke.",
                      "--batch-size 1, or --input-shape, makes these constants.", places)  # fmt: skip
+
+
+def _guards(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    for number, index in _ops(inspection, "GATHER"):
+        graph = inspection["subgraphs"][number]
+        op, tensors = graph["ops"][index], graph["tensors"]
+        ids = _bounded_input(graph, op["operands"][-1])
+        axis = op["options"].get("axis", 0)
+        if ids is not None and len(tensors[op["operands"][0]]["shape"]) > axis:
+            names = [name for s in inspection["signatures"] if s["subgraph"] == number
+                     for name, tensor in s["inputs"].items() if tensor == ids]  # fmt: skip
+            last = tensors[op["operands"][0]]["shape"][axis] - 1
+            yield Advice(
+                f"{_named(inspection, (number, index))} sees to ids that are negative or beyond its table.",
+                f"--input-range {(*names, tensors[ids]['name'])[0]}=0:{last} says that none is, and saves these ops.",
+                [(number, index)],
+            )
+
+
+def _bounded_input(graph: Mapping[str, Any], places: int) -> int | None:
+    """Return the input that places in a table are made of, if that bounds them; None if nothing does, or they are made
+    of something else."""
+    made = {result: op for op in graph["ops"] for result in op["results"]}
+    bounded, inputs, seen, pending = False, set(), {places}, [places]
+    while pending:
+        tensor = pending.pop()
+        op = made.get(tensor)
+        if op is None and not graph["tensors"][tensor]["size"]:
+            inputs.add(tensor)
+        elif op is not None and op["op"] not in _ON_IDS:
+            return None
+        elif op is not None:
+            bounded = bounded or op["op"] in _BOUNDS
+            pending += {*op["operands"]} - seen
+            seen |= {*op["operands"]}
+    return inputs.pop() if bounded and len(inputs) == 1 and inputs <= {*graph["inputs"]} else None
 
 
 def _transposes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:

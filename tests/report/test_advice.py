@@ -51,6 +51,18 @@ def test_what_needs_no_word(inspection: dict[str, Any]) -> None:
     assert advice(inspection, {}) == []
 
 
+@pytest.mark.parametrize(("chain", "said"), [
+    (["MINIMUM", "RESHAPE"], True), (["CAST"], False), (["NEG", "MINIMUM"], False),
+])  # fmt: skip
+def test_ids_that_need_not_be_in_the_table(chain: list[str], said: bool) -> None:
+    inspection = document(*chain, "GATHER", bytes=4, signatures=[{"subgraph": 0, "inputs": {"ids": 0}}])
+    graph = inspection["subgraphs"][0]
+    graph["tensors"].append({"name": "table", "size": 80, "buffer": 2, "type": "FLOAT32", "shape": [20, 1]})
+    graph["ops"][-1]["operands"] = [len(graph["tensors"]) - 1, len(chain)]
+    found = advice(inspection, {})
+    assert [item.do.split()[1] for item in found] == (["ids=0:19"] if said else [])
+
+
 def test_an_op_that_does_most_of_the_work() -> None:
     found = advice(document("CONV_2D", "CONV_2D"), {(0, 0): 10**6, (0, 1): 9 * 10**6})
     what = "CONV_2D net/while/…/2 does 90% of all multiply-adds."
