@@ -16,7 +16,7 @@ _EVERY = slice(None)
 _FIRST = slice(0, 1)
 _SYMBOLIC = {
     **dict.fromkeys(("Add", "AddN", "AddV2", "FloorDiv", "FloorMod", "Mul", "Neg", "Sub"), _EVERY),
-    **dict.fromkeys(("BroadcastArgs", "BroadcastGradientArgs", "Maximum", "Minimum"), _EVERY),
+    **dict.fromkeys(("BroadcastArgs", "BroadcastGradientArgs", "DynamicStitch", "Maximum", "Minimum"), _EVERY),
     **dict.fromkeys(("Cast", "Identity", "IdentityN", "OnesLike", "Pack", "PreventGradient", "Snapshot"), _EVERY),
     **dict.fromkeys(("StopGradient", "Unpack", "ZerosLike", "Squeeze"), _EVERY),
     **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Pad", "Prod", "Reshape"), _FIRST),

@@ -138,6 +138,8 @@ for _op in ("Add", "Sub", "Max", "Min"):
 row("ScatterNdNonAliasingAdd", lambda b: [f(6, b), _INDICES, f(3, b)])
 row("TensorScatterUpdate", lambda b: [f(6, b), _INDICES[1:], f(2, b)])
 row("DynamicStitch", lambda b: [[i(0, 2), i(1, 3)], [f(2, b), -f(2, b)]])
+row("DynamicStitch", lambda b: [[i(0, 1, 2), i(2)], [i(b, 6, 4), i(1)]], name="content")
+row("DynamicStitch", lambda b: [[np.array([[0, 2]], np.int32), s(1)], [f(1, 2, b), f(b)]], name="ranks")
 row("DynamicPartition", lambda b: [f(5, 3), i(0, 1, 1, 0, 1)], num_partitions=2, fresh=True)
 
 # Random numbers.

@@ -33,7 +33,7 @@ _BY_KIND = {
     "Arrays: segments, diagonals, parts, places.": """
         AccumulateNV2 BatchMatrixBandPart BatchMatrixDiag BatchMatrixDiagPart BatchMatrixSetDiag BatchToSpace
         BatchToSpaceND Bincount DataFormatDimMap DataFormatVecPermute DenseBincount
-        DynamicPartition DynamicStitch HistogramFixedWidth InTopK InTopKV2 LowerBound MirrorPadGrad NthElement
+        DynamicPartition HistogramFixedWidth InTopK InTopKV2 LowerBound MirrorPadGrad NthElement
         Reverse ReverseSequence ScatterNdNonAliasingAdd SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum
         SpaceToBatch SpaceToBatchND StridedSliceGrad TopK UniqueV2 UniqueWithCounts UniqueWithCountsV2 UnravelIndex
         UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum UpperBound

@@ -44,6 +44,23 @@ def _inside(indices: np.ndarray, dim: int) -> None:
     require(indices.dtype != object and bool(np.all((indices >= 0) & (indices < dim))))
 
 
+@kernel("DynamicStitch")
+def dynamic_stitch(op: Op, *operands: np.ndarray) -> np.ndarray:
+    """Return the rows that indices place, the last that comes to a place; not where a place gets none."""
+    half = len(operands) // 2
+    indices, data = operands[:half], operands[half:]
+    tails = [rows.shape[places.ndim :] for places, rows in zip(indices, data)]
+    places = np.concatenate([index.reshape(-1) for index in indices])
+    rows = np.concatenate([part.reshape(-1, *tail) for part, tail in zip(data, tails)])
+    count = int(places.max(initial=-1)) + 1
+    _inside(places, count)
+    require(len(places) == len(rows) and len(np.unique(places)) == count)
+    made = np.empty((count, *tails[0]), rows.dtype)
+    for place, row in zip(places.tolist(), rows):
+        made[place] = row
+    return made
+
+
 @kernel("Gather")
 def gather(op: Op, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
     require(params.ndim)
