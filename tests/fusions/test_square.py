@@ -37,6 +37,19 @@ def test_the_root_of_what_may_be_0_is_divided_by():
     check(lambda x: 1.0 / tf.sqrt(x), X, ops=["SQRT", "DIV"], inputs=positive)
 
 
+def test_numbers_are_multiplied_by_a_reciprocal_root():
+    rows = tf.TensorSpec([None, 6, 1])
+    check(lambda y, x: y / tf.sqrt(x + 0.1), X, rows, ops=["ADD", "RSQRT", "MUL"], inputs=positive)
+    check(lambda y, x: tf.nn.relu(y / tf.sqrt(x + 0.1)), X, rows, inputs=positive)
+    check(lambda y, x: y / tf.sqrt(x), X, rows, ops=["SQRT", "DIV"], inputs=positive)
+
+    def read_twice(y, x):
+        root = tf.sqrt(x + 0.1)
+        return y / root, root
+
+    check(read_twice, X, rows, ops=["ADD", "SQRT", "DIV"], inputs=positive)
+
+
 def test_squares():
     check(lambda x: x * x, X, ops=["SQUARE"])
     for fn in (lambda x, y: (x - y, tf.square(x - y)), lambda x, y: (x - y, tf.square(y - x))):
