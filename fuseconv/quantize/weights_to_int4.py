@@ -23,8 +23,9 @@ _LARGEST = LARGEST[types.INT4]
 _PARTS = np.linspace(0.6, 1.0, 17, dtype=np.float32)
 # Scales of blocks are float16, and XNNPACK takes no subnormal ones.
 _LEAST_SCALE = float(np.finfo(np.float16).tiny)
-# Keras, GPTQ and AWQ have steps for groups of multiples of so many inputs.
-_GROUP = 32
+# Keras, GPTQ and AWQ have steps for groups of multiples of so many inputs. So many groups tell of nearly all weights
+# that they have none.
+_GROUP, _FIRST = 8, 64
 _ROUNDED = "weights of 4 bits with zero points, or in groups, are stored in 8: kernels of 4 bits do not take them"
 _SLOW = "blocks of 4 bits are fast with XNNPACK only: others take a hundred times as long; leave out --block-size"
 
@@ -126,7 +127,11 @@ def _lies_in_groups(rows: np.ndarray | None) -> bool:
     groups = np.zeros((count, -(-size // _GROUP) * _GROUP), rows.dtype)
     groups[:, :size] = rows
     groups = groups.reshape(-1, _GROUP)
-    return size >= _GROUP and not np.any(np.isnan(grid_scales(groups, 0, 15)) & groups.any(axis=1))
+    return size >= _GROUP and _are_on_grids(groups[:_FIRST]) and _are_on_grids(groups)
+
+
+def _are_on_grids(rows: np.ndarray) -> bool:
+    return not np.any(np.isnan(grid_scales(rows, 0, 15)) & rows.any(axis=1))
 
 
 def _best_scales(rows: np.ndarray, largest: np.ndarray) -> np.ndarray:

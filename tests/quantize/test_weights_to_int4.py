@@ -96,10 +96,12 @@ int4[3,4]<0.5,0.10000000149011612,0.10000000149011612@0> [1, 2, -5, 6, 0, 0, 0, 
     """, block_size=block_size)
 
 
+@pytest.mark.parametrize("group", [8, 32])
 @pytest.mark.parametrize("stored", [(0, 15), (-8, 7), (-15, 3)])
-def test_4_bits_with_zero_points_and_groups_are_not_rounded_twice(stored: tuple[int, int]) -> None:
+def test_4_bits_with_zero_points_and_groups_are_not_rounded_twice(stored: tuple[int, int], group: int) -> None:
     rng = np.random.default_rng(0)
-    weights = rng.integers(*stored, (2, 96), endpoint=True) * np.repeat(rng.uniform(0.1, 1, (2, 3)), 32, axis=1)
+    scales = np.repeat(rng.uniform(0.1, 1, (2, 96 // group)), group, axis=1)
+    weights = rng.integers(*stored, (2, 96), endpoint=True) * scales
     built, report = module_of(f"""
     main {{
       input %x: float32[n,96]
