@@ -168,7 +168,7 @@ PREPARE_TF: Pipeline = (
     legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
     Repeat(CLEANUP, until=_no_constant_branch), hoist_variable_reads, forward_writes,
     eliminate_dead_variables, decompose_cudnn_rnn,
-    decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize, int_range_optimizations,
+    decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize,
     *STABLEHLO,
 )  # fmt: skip
 
@@ -192,8 +192,8 @@ FUSE: Pipeline = (
     raise_scans.when(_raises_scans), canonicalize, reduce_while_operands.when(_raises_scans), canonicalize,
     Repeat((forward_equal_elements, infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
-    *OPTIMIZE_LOOPS, *MEASURE_LISTS, forward_slices, propagate_splats, canonicalize,
-    *STABLEHLO, fuse_tf_patterns, eliminate_dead_code,
+    *OPTIMIZE_LOOPS, *MEASURE_LISTS, forward_slices, propagate_splats,
+    int_range_optimizations, canonicalize, *STABLEHLO, fuse_tf_patterns, eliminate_dead_code,
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (

@@ -51,7 +51,7 @@ LEFT = {
         quantize/raise_fake_quant.py:_REPLACED quantize/shifts.py:_HAND_ON quantize/reduced_ranges.py:_SPREAD_NAN
         quantize/derived_ranges.py:_JOINS quantize/precision.py:_PICKS
         transforms/tf/decompose_optimizers.py:_UNIQUE transforms/tf/reject_vector_signs.py:_DECOMPOSITIONS
-        transforms/tf/int_range_optimizations.py:_BOUNDS transforms/tf/int_range_optimizations.py:_LIMITS
+        tf/integer_range.py:BOUNDS transforms/tf/int_range_optimizations.py:_LIMITS
         transforms/tf/reject_vector_signs.py:_DIAGONALS lower/support/uint64_as_int64.py:_ORDERED""",
     "a fact of sizes that one rule needs": """tf/folders/bounds.py:_MOVES fuse/sampling.py:_SHAPES
         transforms/tf/demote_float64.py:_COUNTS

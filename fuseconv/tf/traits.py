@@ -39,6 +39,7 @@ DIVISIONS = frozenset({"tf.Div", "tf.RealDiv"})
 # Ops that make one element of those along dimensions, with an attribute keep_dims.
 REDUCTIONS = frozenset({"tf.All", "tf.Any", "tf.Max", "tf.Mean", "tf.Min", "tf.Prod", "tf.Sum"})
 COMPARISONS = frozenset({"tf.Less", "tf.LessEqual", "tf.Greater", "tf.GreaterEqual"})
+EQUALITIES = frozenset({"tf.Equal", "tf.NotEqual"})
 ROUNDING = frozenset({"tf.Ceil", "tf.Floor", "tf.Rint", "tf.Round"})
 SELECTS = frozenset({"tf.Select", "tf.SelectV2"})
 PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})

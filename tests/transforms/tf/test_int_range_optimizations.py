@@ -158,3 +158,145 @@ def test_a_range_of_no_input() -> None:
     module, report = module_of("main {\n input %x: int32[3]\n return %x\n}")
     with pytest.raises(InputError, match="--input-range: the model has no input ids; it has i0"):
         int_range_optimizations(module, {"ids": (0, 9)}, report)
+
+
+def looped(condition: str, body: str, start: str = "int32[] 0") -> list[str]:
+    """Return the types of the ops of a loop's body behind the pass: of a counter %i, and %ids from 0 to 8 at first."""
+    module, report = module_of(f"""
+    main {{
+      input %ids: int32[3]
+      %j: int32[]; %r: int32[3] = tf.While({start}, %ids) {{'cond': @cond, 'body': @body}}
+      return %j, %r
+    }}
+    """, f"""
+    cond {{
+      input %i: int32[]
+      input %ids: int32[3]
+      {condition}
+      return %c
+    }}
+    """, f"""
+    body {{
+      input %i: int32[]
+      input %ids: int32[3]
+      {body}
+    }}
+    """)
+    int_range_optimizations(module, {"i0": (0, 8)}, report)
+    _, _, graph = module.graphs()
+    return [op.type for op in graph.ops]
+
+
+BELOW_7 = "%c: bool[] = tf.Less(%i, int32[] 7)"
+NEXT = "%j: int32[] = tf.AddV2(%i, int32[] 1)"
+
+
+def test_a_counter_ends_where_the_condition_says() -> None:
+    clamped = f"""{NEXT}
+      %low: int32[] = tf.Maximum(%i, int32[] 0)
+      %held: int32[] = tf.Minimum(%low, int32[] 6)
+      %r: int32[3] = tf.Sub(%ids, %held)
+      return %j, %r"""
+    assert looped(BELOW_7, clamped) == ["AddV2", "Sub"]
+    assert looped(BELOW_7.replace("Less", "LessEqual"), clamped) == ["AddV2", "Minimum", "Sub"]
+    assert looped("%c: bool[] = tf.Greater(int32[] 7, %i)", clamped) == ["AddV2", "Sub"]
+    both = """%a: bool[] = tf.Less(%i, int32[] 7)
+      %b: bool[] = tf.Less(%i, int32[] 9)
+      %c: bool[] = tf.LogicalAnd(%a, %b)"""
+    assert looped(both, clamped) == ["AddV2", "Sub"]
+    assert looped(BELOW_7, clamped, start="int32[] -1") == ["AddV2", "Maximum", "Sub"]
+    assert looped("%c: bool[] = tf.NotEqual(%i, int32[] 7)", clamped) == ["AddV2", "Maximum", "Minimum", "Sub"]
+    down = clamped.replace("AddV2", "Sub")
+    assert looped("%c: bool[] = tf.Greater(%i, int32[] 0)", down, start="int32[] 6") == ["Sub", "Sub"]
+
+
+def test_what_a_loop_carries_is_held_to_what_an_iteration_makes() -> None:
+    def kept(op: str) -> list[str]:
+        return looped(BELOW_7, f"""{NEXT}
+      %low: int32[3] = tf.Maximum(%ids, int32[] 0)
+      %r: int32[3] = tf.{op}
+      return %j, %r""")
+
+    assert kept("FloorMod(%low, int32[] 5)") == ["AddV2", "FloorMod"]
+    assert kept("Sub(%low, int32[] 1)") == ["AddV2", "Maximum", "Sub"]
+    # It may wrap around.
+    assert kept("AddV2(%low, int32[] 1)") == ["AddV2", "Maximum", "AddV2"]
+    assert kept("Minimum(%low, %i)") == ["AddV2", "Minimum"]
+
+
+def test_a_slice_that_starts_within_its_operand_is_no_more_than_a_slice() -> None:
+    def sliced(size: int) -> list[str]:
+        return looped(BELOW_7, f"""{NEXT}
+      %big: int32[{size}] = tf.Tile(%ids, int32[1] [{size // 3}])
+      %start: int32[1] = tf.Pack(%i)
+      %r: int32[3] = tf.XlaDynamicSlice(%big, %start, int32[1] [3])
+      return %j, %r""")
+
+    assert sliced(9)[-1] == "Slice" and sliced(6)[-1] == "XlaDynamicSlice"
+
+
+def test_functions_that_several_ops_run_are_right_for_all() -> None:
+    loop = "tf.While(int32[] {}, %ids) {{'cond': @cond, 'body': @body}}"
+    before = f"""
+    main {{
+      input %ids: int32[3]
+      %a: int32[]; %b: int32[3] = {loop.format(0)}
+      %e: int32[]; %f: int32[3] = {loop.format(-5)}
+      return %b, %f
+    }}
+    cond {{
+      input %i: int32[]
+      input %ids: int32[3]
+      {BELOW_7}
+      return %c
+    }}
+    body {{
+      input %i: int32[]
+      input %ids: int32[3]
+      {NEXT}
+      %low: int32[] = tf.Maximum(%i, int32[] 0)
+      %r: int32[3] = tf.Sub(%ids, %low)
+      return %j, %r
+    }}
+    """
+    check_pass("int-range-optimizations", before)
+
+
+def test_branches_make_what_either_does() -> None:
+    check_pass("int-range-optimizations", """
+    main {
+      input %ids: int32[3]
+      input %c: bool[]
+      %r: int32[3] = tf.If(%c, %ids) {'then_branch': @then, 'else_branch': @else}
+      %low: int32[3] = tf.Maximum(%r, int32[] -9)
+      %high: int32[3] = tf.Minimum(%low, int32[] 8)
+      return %high
+    }
+    then {
+      input %x: int32[3]
+      %y: int32[3] = tf.Maximum(%x, int32[] 0)
+      return %y
+    }
+    else {
+      input %x: int32[3]
+      %y: int32[3] = tf.Neg(%x)
+      return %y
+    }
+    """, """
+    main {
+      input %ids: int32[3]
+      input %c: bool[]
+      %r: int32[3] = tf.If(%c, %ids) {'then_branch': @then, 'else_branch': @else}
+      %high: int32[3] = tf.Minimum(%r, int32[] 8)
+      return %high
+    }
+    then {
+      input %x: int32[3]
+      return %x
+    }
+    else {
+      input %x: int32[3]
+      %y: int32[3] = tf.Neg(%x)
+      return %y
+    }
+    """, input_ranges={"i0": (0, 9)})

@@ -42,3 +42,19 @@ def test_the_place_of_a_maximum() -> None:
         return lookup(tf.argmax(x, 1, tf.int32))
 
     check(fn, tf.TensorSpec([None, 7]), ops=["ARG_MAX", "GATHER"])
+
+
+def test_a_decoder_that_looks_up_what_it_chose() -> None:
+    weights = np.random.default_rng(1).normal(size=(5, 20)).astype(np.float32)
+
+    def fn(ids):
+        def step(at, ids, total):
+            row = lookup(tf.where(ids < 0, ids + 20, ids)) + tf.gather(TABLE, tf.clip_by_value(at, 0, 19))
+            return at + 1, tf.argmax(tf.tanh(row) @ weights, -1, tf.int32), total + row
+
+        return tf.while_loop(lambda at, *_: at < 7, step, (0, ids, tf.zeros([tf.shape(ids)[0], 5])))
+
+    ids = tf.TensorSpec([None], tf.int32)
+    made = check(fn, ids, inputs=drawn(0, 19), input_ranges={"x0": (0, 19)})
+    assert not {"SELECT_V2", "MINIMUM", "MAXIMUM", "EQUAL"} & set(made.ops)
+    assert "MINIMUM" not in check(fn, ids, inputs=drawn(-20, 19)).ops[-1:]
