@@ -14,6 +14,7 @@ from fuseconv.ir.graph import Module
 from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import AfterChanges, Context, Deferred, Pipeline, Repeat, Stage
+from fuseconv.tf.traits import REPEATS
 from fuseconv.transforms.loops.fold_constant_loops import fold_constant_loops
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.hoist_variable_reads import hoist_variable_reads
@@ -66,6 +67,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
     has_known_branch,
     simplify_control_flow,
 )
+from fuseconv.transforms.tf.sink_broadcasts import sink_broadcasts
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
@@ -105,6 +107,11 @@ def _has_functions(context: Context) -> bool:
 
 def _has_stablehlo(context: Context) -> bool:
     return context.module.has_stablehlo
+
+
+def _broadcasts(context: Context) -> bool:
+    """Return whether a model of TensorFlow's ops broadcasts. The passes for StableHLO see to modules of that."""
+    return not context.module.has_stablehlo and any(graph.kinds & REPEATS for graph in context.module.graphs())
 
 
 def _fuses_rnns(context: Context) -> bool:
@@ -193,7 +200,8 @@ FUSE: Pipeline = (
     Repeat((forward_equal_elements, infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
     *OPTIMIZE_LOOPS, *MEASURE_LISTS, forward_slices, propagate_splats,
-    int_range_optimizations, canonicalize, *STABLEHLO, fuse_tf_patterns, eliminate_dead_code,
+    int_range_optimizations, canonicalize, sink_broadcasts.when(_broadcasts), canonicalize,
+    *STABLEHLO, fuse_tf_patterns, eliminate_dead_code,
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (

@@ -25,12 +25,13 @@ LEFT = {
         load/keras/layers/operations.py:_COMPARED
         tf/shape_functions/elementwise.py:UNARY
         tf/shape_functions/elementwise.py:LIKE_FIRST tf/shape_functions/elementwise.py:BINARY
-        tf/shape_functions/elementwise.py:ALIKE tf/shape_functions/elementwise.py:_QUOTIENTS
+        tf/shape_functions/elementwise.py:GRADIENTS tf/shape_functions/elementwise.py:_QUOTIENTS
         transforms/rnn/symbolic_step.py:_FUNCTIONS transforms/tf/decompose_grappler_kernels.py:_ACTIVATIONS
         transforms/tf/decompose_grappler_kernels.py:_PADDED transforms/tf/decompose_cudnn_rnn.py:_KINDS
         transforms/tf/tensor_list_info.py:_STACKS transforms/tf/tensor_list_info.py:JOINS
         transforms/tf/tensor_list_info.py:_GROWN transforms/tf/tensor_list_info.py:_STACK
-        transforms/tf/appended_lists.py:_WRITES
+        transforms/tf/appended_lists.py:_WRITES transforms/tf/propagate_splats.py:_DENSE
+        transforms/tf/propagate_splats.py:_PADS
         transforms/tf/decompose_tensor_arrays.py:_HANDS_ON tf/symbolic_content.py:_SHAPE_OPS
         transforms/tf/legalize_variables.py:_ON_VARIABLES tf/resource_alias.py:_READERS""",
     "traits joined with what one rule also takes": """fusions/affine_to_depthwise_conv.py:_TAKERS

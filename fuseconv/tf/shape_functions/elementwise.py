@@ -35,9 +35,9 @@ LIKE_FIRST = (
     "ZerosLike", "BatchMatrixBandPart", "BatchNormWithGlobalNormalization", "DataFormatDimMap",
 )  # fmt: skip
 
-# Of two operands of one shape, which are not broadcast.
-ALIKE = (
-    "ApproximateEqual", "EluGrad", "InvGrad", "LeakyReluGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad",
+# Of two operands of one shape, which TensorFlow does not broadcast.
+GRADIENTS = (
+    "EluGrad", "InvGrad", "LeakyReluGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad",
     "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad", "SqrtGrad", "TanhGrad",
 )
 
@@ -107,8 +107,16 @@ def invert_permutation(op: Op, x: Value) -> Shapes:
     return x.shape
 
 
-@infers(*ALIKE)
+@infers("ApproximateEqual")
 def alike(op: Op, x: Value, y: Value) -> Shapes:
+    return same_shape([x.shape, y.shape])
+
+
+@infers(*GRADIENTS)
+def gradient(op: Op, x: Value, y: Value) -> Shapes:
+    """Let a constant have one row for all, which propagate-splats puts in the place of equal ones."""
+    if None not in (x.shape, y.shape) and (x.is_const or y.is_const):
+        return broadcast(x.shape, y.shape)
     return same_shape([x.shape, y.shape])
 
 

@@ -1,7 +1,9 @@
 """Propagate splats, tensors that hold one number everywhere: what reads them element by element reads the number.
 
 Layers that are written for masks multiply by ones of the input's shape where there is no mask, and count the ones
-(tf-keras' GroupNormalization). The size of a batch that is not known keeps those from being folded.
+(tf-keras' GroupNormalization). Gradients begin with ones, which dense layers multiply by constants: all rows are equal
+then, and what reads them element by element reads one. The size of a batch that is not known keeps those from being
+folded.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.operands import Contradiction, UnknownShape, broadcast
-from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
+from fuseconv.tf.shape_functions.elementwise import BINARY, GRADIENTS, UNARY
 from fuseconv.tf.traits import FILLS, REPEATS, RESHAPES, SLICES
 
 _MOVES = RESHAPES | REPEATS | SLICES | {"tf.Identity", "tf.Transpose"}
-_ELEMENTWISE = frozenset(f"tf.{kind}" for kind in (*UNARY, *BINARY, "SelectV2"))
+_ELEMENTWISE = frozenset(f"tf.{kind}" for kind in (*UNARY, *BINARY, *GRADIENTS, "SelectV2"))
+_DENSE = frozenset({"tf.MatMul", "tf.BatchMatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3"})
+_PADS = frozenset({"tf.Pad", "tf.PadV2"})
+# Larger constants are not joined with rows.
+_MOST_ELEMENTS = 1 << 16
 _REDUCTIONS = frozenset({"tf.All", "tf.Any", "tf.Max", "tf.Mean", "tf.Min", "tf.Sum"})
 # The operands of which a number changes nothing, and the number.
 _NEUTRAL = {
@@ -38,13 +44,15 @@ _SLOW = {
 def propagate_splats(module: Module, report: Report) -> bool:
     """Replace tensors that hold one number everywhere by it: x * OnesLike(y) -> x.
 
-    Requires inferred shapes. Returns whether any op was changed; dead ops stay."""
+    Likewise those of which all rows are one constant: x * MatMul(OnesLike(y), w) -> x * row. Requires inferred shapes.
+    Returns whether any op was changed; dead ops stay."""
     changed = [_Numbers(report).walk(graph) for graph in module.graphs()]
     return any(changed)
 
 
 class _Numbers:
-    """The values of a graph that hold one number everywhere, with that number as an array without dimensions."""
+    """The values of a graph that hold one number everywhere, with that number as an array without dimensions; and those
+    that repeat a constant along the dimensions that it lacks or has of size 1."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -57,7 +65,7 @@ class _Numbers:
         kept: list[Op] = []
         for op in graph.ops:
             reads = not self.known.keys().isdisjoint(op.operands)
-            number = self.made(op) if reads or op.kind in FILLS else None
+            number = self.made(op) if reads or op.kind in FILLS or op.kind in REPEATS else None
             if number is not None:
                 self.known[op.result] = number
             elif op.kind in _ELEMENTWISE:
@@ -75,12 +83,18 @@ class _Numbers:
 
     def number(self, value: Value | None) -> np.ndarray | None:
         """Return what an operand holds everywhere, as an array of rank 0."""
-        if value is not None and value.data is not None and value.data.size == 1:
-            return value.data.reshape(())
-        return self.known.get(value)  # type: ignore[arg-type]
+        held = self.held(value)
+        return held if held is not None and not held.ndim else None
+
+    def held(self, value: Value | None) -> np.ndarray | None:
+        """Return the constant that an operand is or repeats, as an array of rank 0 if it is one number."""
+        data = None if value is None else value.data
+        if data is None:
+            return self.known.get(value)  # type: ignore[arg-type]
+        return data.reshape(()) if data.size == 1 else data if data.size <= _MOST_ELEMENTS else None
 
     def made(self, op: Op) -> np.ndarray | None:
-        """Return the number that an op makes alone, None if it is not known or not such an op."""
+        """Return the number, or the constant that is repeated, that an op makes alone; None if it is not known."""
         if len(op.results) != 1 or op.result.dtype.numpy.kind not in "fiub":
             return None
         if op.kind == "tf.Fill":
@@ -88,21 +102,47 @@ class _Numbers:
         if op.kind in FILLS:
             return np.array(op.kind == "tf.OnesLike", op.result.dtype.numpy)
         if op.kind in _MOVES:
-            return self.known.get(op.operands[0])  # type: ignore[arg-type]
-        if op.kind in _REDUCTIONS and op.operands[0] in self.known:
+            return self.number(op.operands[0])
+        arrays: list[np.ndarray | None] = []
+        if op.kind in _REDUCTIONS:
             return self.reduced(op)
-        if op.kind not in _ELEMENTWISE or not any(value in self.known for value in op.operands):
+        if op.kind in _DENSE:
+            arrays = self.multiplied(op)
+        elif op.kind in _PADS:
+            arrays = self.padded(op)
+        elif op.kind in _ELEMENTWISE:
+            arrays = [self.held(value) for value in op.operands]
+        if not arrays or any(array is None for array in arrays):
             return None
-        numbers = [self.number(value) for value in op.operands]
-        if any(number is None for number in numbers):
+        results = evaluate(op, arrays)  # type: ignore[arg-type]
+        return None if results is None else results[0] if results[0].size > 1 else results[0].reshape(())
+
+    def row(self, value: Value | None, rank: int) -> np.ndarray | None:
+        """Return the constant that a tensor repeats, with all elements of its last dimension and at least this rank."""
+        held = self.known.get(value)  # type: ignore[arg-type]
+        if held is None or value is None or not value.shape or not isinstance(value.shape[-1], int):
             return None
-        results = evaluate(op, numbers)  # type: ignore[arg-type]
-        return None if results is None else results[0]
+        units = (1,) * (rank - max(held.ndim, 1))
+        return np.broadcast_to(held, (*units, *held.shape[:-1], value.shape[-1]))
+
+    def multiplied(self, op: Op) -> list[np.ndarray | None]:
+        """Return operands that make the rows of a product which are all the same: MatMul(row, w)."""
+        left, right = op.operands
+        if op.attrs.get("transpose_a") or op.attrs.get("adj_x"):
+            return []
+        return [self.row(left, 2), None if right is None else right.data]
+
+    def padded(self, op: Op) -> list[np.ndarray | None]:
+        """Return operands that pad the last dimension alone, along which rows may hold anything."""
+        others = [None if value is None else value.data for value in op.operands[1:]]
+        if others[0] is None or others[0][:-1].any():
+            return []
+        return [self.row(op.operands[0], len(others[0])), *others]
 
     def reduced(self, op: Op) -> np.ndarray | None:
         data, axes = op.operands
         assert data is not None and axes is not None
-        if data.shape is None or axes.data is None:
+        if data.shape is None or axes.data is None or self.number(data) is None:
             return None
         count = product([data.shape[int(axis)] for axis in axes.data.reshape(-1)])
         # What a reduction makes of nothing depends on its kind.

@@ -116,7 +116,7 @@ def _bare(op: Op, out: list[Op]) -> bool:
         return False
     made = _joined([None if source is None else source.shape for source in sources], shape)
     broadcasts = [value.op for value in op.operands if value is not None and value.op is not None]
-    wide = next((other for other in broadcasts if other.kind == _BROADCAST and other.result.shape == shape), None)
+    wide = next((other for other in broadcasts if _is_broadcast(other) and other.result.shape == shape), None)
     if made is None or (made != shape and wide is None):
         return False
     op.set_operands(sources)
@@ -134,11 +134,19 @@ def _source(value: Value | None) -> Value | None:
     """Return what a value is a broadcast of, or a scalar that was broadcast and reshaped; the value itself if it is
     none."""
     while value is not None and value.op is not None:
-        source = value.op.operands[0] if value.op.kind == _BROADCAST else _spread_scalar(value.op)
+        source = value.op.operands[0] if _is_broadcast(value.op) else _spread_scalar(value.op)
         if source is None:
             break
         value = source
     return _shrunk(value) if value is not None and value.data is not None else value
+
+
+def _is_broadcast(op: Op) -> bool:
+    """Return whether an op broadcasts, as a Tile of a single element does."""
+    if op.kind != "tf.Tile":
+        return op.kind == _BROADCAST
+    shape = op.operands[0].shape  # type: ignore[union-attr]
+    return shape is not None and all(size == 1 for size in shape)
 
 
 def _spread_scalar(op: Op) -> Value | None:

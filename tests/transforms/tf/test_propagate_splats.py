@@ -140,3 +140,71 @@ def test_what_kernels_broadcast_slowly_stays_a_tensor() -> None:
       return %a, %b
     }
     """)
+
+
+def test_a_product_of_equal_rows_is_a_constant_row() -> None:
+    """The gradient of sum(sigmoid(x) @ [[2, 3]])."""
+    check_pass("propagate-splats", """
+    main {
+      input %y: float32[n,2]
+      input %shape: int32[2]
+      %ones: float32[n,1] = tf.Tile(float32[1,1] [[1.0]], %shape)
+      %rows: float32[n,2] = tf.MatMul(%ones, float32[1,2] [[2.0, 3.0]])
+      %half: float32[n,2] = tf.Mul(%rows, float32[2] [0.5, 1.0])
+      %dx: float32[n,2] = tf.SigmoidGrad(%y, %half)
+      %whole: float32[n,2] = tf.BatchMatMulV2(%half, float32[2,2] [[1.0, 0.0], [0.0, 1.0]])
+      return %dx, %whole
+    }
+    """, """
+    main {
+      input %y: float32[n,2]
+      input %shape: int32[2]
+      %ones: float32[n,1] = tf.Tile(float32[1,1] [[1.0]], %shape)
+      %rows: float32[n,2] = tf.MatMul(%ones, float32[1,2] [[2.0, 3.0]])
+      %half: float32[n,2] = tf.Mul(%rows, float32[2] [0.5, 1.0])
+      %dx: float32[n,2] = tf.SigmoidGrad(%y, float32[1,2] [[1.0, 3.0]])
+      %whole: float32[n,2] = tf.BatchMatMulV2(%half, float32[2,2] [[1.0, 0.0], [0.0, 1.0]])
+      return %dx, %whole
+    }
+    """)
+
+
+def test_rows_are_padded_along_the_last_dimension_alone() -> None:
+    check_pass("propagate-splats", """
+    main {
+      input %x: float32[n,3]
+      input %y: float32[m,1]
+      %ones: float32[n,1] = tf.Fill(int32[2] [4, 1], float32[] 1.0)
+      %row: float32[n,3] = tf.Pad(%ones, int32[2,2] [[0, 0], [1, 1]])
+      %a: float32[n,3] = tf.Mul(%x, %row)
+      %more: float32[m,1] = tf.Pad(%ones, int32[2,2] [[1, 0], [0, 0]])
+      %b: float32[m,1] = tf.Mul(%y, %more)
+      return %a, %b
+    }
+    """, """
+    main {
+      input %x: float32[n,3]
+      input %y: float32[m,1]
+      %ones: float32[n,1] = tf.Fill(int32[2] [4, 1], float32[] 1.0)
+      %row: float32[n,3] = tf.Pad(%ones, int32[2,2] [[0, 0], [1, 1]])
+      %a: float32[n,3] = tf.Mul(%x, float32[1,3] [[0.0, 1.0, 0.0]])
+      %more: float32[m,1] = tf.Pad(%ones, int32[2,2] [[1, 0], [0, 0]])
+      %b: float32[m,1] = tf.Mul(%y, %more)
+      return %a, %b
+    }
+    """)
+
+
+def test_columns_of_ones_are_no_rows() -> None:
+    check_pass("propagate-splats", """
+    main {
+      input %x: float32[n,2]
+      input %y: float32[2,2]
+      %ones: float32[2,n] = tf.Fill(int32[2] [2, 4], float32[] 1.0)
+      %a: float32[n,2] = tf.MatMul(%ones, float32[2,2] [[1.0, 2.0], [3.0, 4.0]]) {'transpose_a': True}
+      %b: float32[n,2] = tf.Mul(%x, %a)
+      %c: float32[2,2] = tf.MatMul(%ones, %b)
+      %d: float32[2,2] = tf.Mul(%y, %c)
+      return %d
+    }
+    """)

@@ -168,3 +168,32 @@ def test_dimensions_that_are_merged_stay() -> None:
 
 def test_a_shape_that_is_left_open_stays() -> None:
     check_pass("sink-broadcasts", _TILED.format("%y: float32[n,4] = tf.Reshape(%b, int32[2] [-1, 4])"))
+
+
+def test_a_tile_of_one_element_broadcasts() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[n,3]
+      input %count: float32[]
+      input %shape: int32[2]
+      %ones: float32[n,1] = tf.Tile(float32[1,1] [[1.0]], %shape)
+      %mean: float32[n,1] = tf.RealDiv(%ones, %count)
+      %y: float32[n,3] = tf.Mul(%x, %mean)
+      %rows: float32[n,3] = tf.Tile(float32[1,3] [[1.0, 2.0, 3.0]], %shape)
+      %z: float32[n,3] = tf.Mul(%y, %rows)
+      return %z
+    }
+    """, """
+    main {
+      input %x: float32[n,3]
+      input %count: float32[]
+      input %shape: int32[2]
+      %ones: float32[n,1] = tf.Tile(float32[1,1] [[1.0]], %shape)
+      %mean: float32[] = tf.RealDiv(float32[] 1.0, %count)
+      %mean_1: float32[n,1] = tf.BroadcastTo(%mean, %shape)
+      %y: float32[n,3] = tf.Mul(%x, %mean)
+      %rows: float32[n,3] = tf.Tile(float32[1,3] [[1.0, 2.0, 3.0]], %shape)
+      %z: float32[n,3] = tf.Mul(%y, %rows)
+      return %z
+    }
+    """)

@@ -147,3 +147,23 @@ def test_places_of_parts():
         return raw.ConcatOffset(concat_dim=1, shape=[tf.shape(x), tf.shape(y), tf.shape(x)])
 
     check(places, spec(None, None), spec(None, None))
+
+
+ACTIVATIONS = (
+    tf.sigmoid, tf.tanh, tf.sqrt, tf.math.rsqrt, tf.math.reciprocal, tf.nn.relu, tf.nn.relu6, tf.nn.leaky_relu,
+    tf.nn.elu, tf.nn.selu, tf.nn.softplus, tf.nn.softsign,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda f: f.__name__)
+def test_of_a_sum_of_products(activation):
+    """The gradient that comes in is one row for all of the batch, whose size is not known."""
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            energy = tf.reduce_sum(activation(x) @ tf.constant([[2.0], [-3.0], [0.5]]))
+        return tape.gradient(energy, x)
+
+    data = check(gradient, spec(None, 3), inputs=above_zero)
+    assert not {"TILE", "FULLY_CONNECTED"} & set(data.ops)
