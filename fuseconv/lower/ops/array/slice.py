@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, product
+from fuseconv.ir.dims import Dim, Sym, product
 from fuseconv.ir.graph import Value
 from fuseconv.ir.slice_spec import WHOLE, Insert, Masks, Pick, SliceSpec, Take
 from fuseconv.lower.rules import Lowering, lowers, require
@@ -16,6 +16,7 @@ from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, scalar, sizes
 from fuseconv.lower.support.merged_dims import merge_untouched_dims
 from fuseconv.lower.support.type_promotion import cast
+from fuseconv.tf.operands import content_of
 from fuseconv.tfl.kernel_limits import RANK
 
 _FAR = 2**31 - 1
@@ -23,10 +24,15 @@ _FAR = 2**31 - 1
 
 @lowers
 def Slice(tfl, x, begin, size):
-    """SLICE; STRIDED_SLICE of merged dimensions where there are too many."""
+    """SLICE; STRIDED_SLICE of merged dimensions where there are too many. A size that is not known but
+    reaches to the end is -1."""
     shape = shape_of(x)
-    if begin.is_const and size.is_const:
-        starts, sizes = begin.data.tolist(), size.data.tolist()
+    known = content_of(size) if begin.is_const else None
+    if known is not None and known.size == begin.data.size == len(shape):
+        reach = [begin + count == dim for begin, count, dim in zip(begin.data.tolist(), known, shape)]
+        known = np.where([isinstance(count, Sym) and whole for count, whole in zip(known, reach)], -1, known)
+    if begin.is_const and known is not None and all(isinstance(count, int) for count in known):
+        starts, sizes = begin.data.tolist(), known.tolist()
         cuts = [Take(b, None if n == -1 else b + n) for b, n in zip(starts, sizes)]
         if len(shape) > RANK["SLICE"] or all(cut.takes_all(dim) for cut, dim in zip(cuts, shape)):
             return slice_dims(tfl, x, cuts)

@@ -121,6 +121,16 @@ def test_slice_at_run_time(index_type):
     check(lambda x, n: tf.slice(x, tf.constant([0, 1], n.dtype), n), spec(4, 5), vector, inputs=[x, size])
 
 
+def test_slice_of_the_whole_batch():
+    """The sizes need not be computed."""
+
+    def columns(x):
+        batch, steps = tf.unstack(tf.shape(x))
+        return tf.slice(x, [0, 2], [batch, 3]), tf.slice(x, [1, 0], [batch - 1, steps])
+
+    assert "SHAPE" not in check(columns, tf.TensorSpec([None, None])).ops
+
+
 def test_slice_up_to_an_unknown_size():
     check(lambda x, y: tf.slice(x, [0, 0], [tf.shape(y)[0], 2]), spec(8, 4), spec(None))
     check(lambda x, y: x[: tf.shape(y)[0]], spec(8, 4), spec(None))
