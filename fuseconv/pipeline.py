@@ -68,6 +68,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
     simplify_control_flow,
 )
 from fuseconv.transforms.tf.sink_broadcasts import sink_broadcasts
+from fuseconv.transforms.tf.unify_sizes import unify_sizes
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
@@ -176,6 +177,7 @@ PREPARE_TF: Pipeline = (
     Repeat(CLEANUP, until=_no_constant_branch), hoist_variable_reads, forward_writes,
     eliminate_dead_variables, decompose_cudnn_rnn,
     decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize,
+    unify_sizes, canonicalize,
     *STABLEHLO,
 )  # fmt: skip
 

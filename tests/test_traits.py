@@ -31,7 +31,7 @@ LEFT = {
         transforms/tf/tensor_list_info.py:_STACKS transforms/tf/tensor_list_info.py:JOINS
         transforms/tf/tensor_list_info.py:_GROWN transforms/tf/tensor_list_info.py:_STACK
         transforms/tf/appended_lists.py:_WRITES transforms/tf/propagate_splats.py:_DENSE
-        transforms/tf/propagate_splats.py:_PADS
+        transforms/tf/propagate_splats.py:_PADS transforms/tf/unify_sizes.py:_JOINS
         transforms/tf/decompose_tensor_arrays.py:_HANDS_ON tf/symbolic_content.py:_SHAPE_OPS
         transforms/tf/legalize_variables.py:_ON_VARIABLES tf/resource_alias.py:_READERS""",
     "traits joined with what one rule also takes": """fusions/affine_to_depthwise_conv.py:_TAKERS

@@ -21,7 +21,7 @@ _SYMBOLIC = {
     **dict.fromkeys(("StopGradient", "Unpack", "ZerosLike", "Squeeze"), _EVERY),
     **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Pad", "Prod", "Reshape"), _FIRST),
     **dict.fromkeys(("Max", "Min", "ReverseV2", "Slice", "SplitV", "StridedSlice", "Sum", "Tile", "Transpose"), _FIRST),
-    **dict.fromkeys(("Concat", "Fill", "Select", "SelectV2", "Split"), slice(1, None)),
+    **dict.fromkeys(("Concat", "ConcatOffset", "Fill", "Select", "SelectV2", "Split"), slice(1, None)),
     "ConcatV2": slice(0, -1),
 }
 FOLLOWED = frozenset(dtype for dtype in types.ALL if dtype.numpy.kind in "iub")

@@ -56,6 +56,8 @@ row("ConcatV2", lambda b: [[i(b), i(2, 3 * b)], s(0)], name="content")
 row("Pack", lambda b: [[s(b), s(7), s(2 * b)]], name="content")
 row("Pack", lambda b: [[np.array(b"a", object), np.array(b"b", object)]], name="strings")
 row("ConcatOffset", lambda b: [s(1), [i(2, 3), i(2, 4), i(2, 1)]])
+row("ConcatOffset", lambda b: [s(1), [i(b, 3), i(b, 4), i(b, 2 * b)]], name="content")
+row("ConcatOffset", lambda b: [s(0), [i(b, 3), i(2, 3), i(2 * b, 3)]], name="content")
 for _axis in (0, 1, -2):
     row("Split", lambda b, a=_axis: [s(a), f(2 * b, 4, 3 * b)], num_split=2 if _axis != -2 else 4)
     row("Unpack", lambda b: [f(3, 3, b)], num=3, axis=_axis % 2)

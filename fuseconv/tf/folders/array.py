@@ -123,13 +123,10 @@ def concat(op: Op, axis: np.ndarray, *parts: np.ndarray) -> np.ndarray:
 @kernel("ConcatOffset")
 def concat_offset(op: Op, axis: np.ndarray, *shapes: np.ndarray) -> list[np.ndarray]:
     along = _axis(axis, shapes[0].size)
-    made, offset = [], 0
-    for part in shapes:
-        start = np.zeros_like(part)
-        start[along] = offset
-        offset += int(part[along])
-        made.append(start)
-    return made
+    ends = np.cumsum([0, *[part[along] for part in shapes[:-1]]])
+    made = np.zeros((len(shapes), shapes[0].size), np.result_type(*shapes))
+    made[:, along] = ends
+    return list(made)
 
 
 @kernel("Split")

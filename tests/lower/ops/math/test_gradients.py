@@ -165,5 +165,22 @@ def test_of_a_sum_of_products(activation):
             energy = tf.reduce_sum(activation(x) @ tf.constant([[2.0], [-3.0], [0.5]]))
         return tape.gradient(energy, x)
 
-    data = check(gradient, spec(None, 3), inputs=above_zero)
-    assert not {"TILE", "FULLY_CONNECTED"} & set(data.ops)
+    converted = check(gradient, spec(None, 3), inputs=above_zero)
+    assert not {"TILE", "FULLY_CONNECTED"} & set(converted.ops)
+
+
+def test_of_inputs_that_are_joined():
+    """What solves a differential equation: the batch of the coordinates is that of the times."""
+
+    def residual(x, t):
+        with tf.GradientTape(persistent=True) as second:
+            second.watch(x)
+            with tf.GradientTape(persistent=True) as first:
+                first.watch([x, t])
+                hidden = tf.tanh(tf.concat([x, t], 1) @ tf.constant([[2.0, -1.0], [0.5, 1.0]]))
+                u = hidden @ tf.constant([[1.0], [3.0]])
+            u_x = first.gradient(u, x)
+        return first.gradient(u, t) + u * u_x - second.gradient(u_x, x)
+
+    converted = check(residual, spec(None, 1), spec(None, 1))
+    assert not {"SHAPE", "PAD", "TILE", "FILL", "REDUCE_ANY", "WHERE"} & set(converted.ops)
