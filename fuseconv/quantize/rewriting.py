@@ -13,6 +13,7 @@ from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
 from fuseconv.ir.rewriter import replace_op
 from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm, shifts
+from fuseconv.quantize.activations import expand_activation
 from fuseconv.quantize.affine import LARGEST, Range, constant_range, parameters, quantized, symmetric_scales
 from fuseconv.quantize.channel_means import mean_errors
 from fuseconv.quantize.error_feedback import Moments
@@ -36,11 +37,11 @@ _BORNE = 8
 
 def rewrite(
     graph: Graph, recipe: Recipe, moments: Mapping[Value, Moments] = MappingProxyType({}),
-    means: Mapping[Value, np.ndarray] = MappingProxyType({}),
+    means: Mapping[Value, np.ndarray] = MappingProxyType({}), on_cpu: bool = False,
 ) -> None:  # fmt: skip
     """Let the ops of the recipe compute in integers. moments: of what LSTMs multiply. means: of
-    channels, where they are known."""
-    _Rewriting(recipe, moments, means).run(graph)
+    channels, where they are known. on_cpu: activations are sums and products, which are faster there."""
+    _Rewriting(recipe, moments, means, on_cpu).run(graph)
 
 
 def _shared_weights(graph: Graph) -> set[Value]:
@@ -61,9 +62,9 @@ class _Rewriting:
     """One rewriting of a graph by its recipe. out: the ops that take the place of its own so far."""
 
     def __init__(
-        self, recipe: Recipe, moments: Mapping[Value, Moments], means: Mapping[Value, np.ndarray]
+        self, recipe: Recipe, moments: Mapping[Value, Moments], means: Mapping[Value, np.ndarray], on_cpu: bool
     ) -> None:
-        self.recipe, self.moments, self.means = recipe, moments, means
+        self.recipe, self.moments, self.means, self.on_cpu = recipe, moments, means, on_cpu
         self.out: list[Op] = []
         # Of a tensor, the one of a type with a scale, the one of floats; of a constant, that with a type and scales.
         self.narrow: dict[tuple[Value, DType, Quantization], Value] = {}
@@ -135,7 +136,10 @@ class _Rewriting:
         self._narrow(op.results, [scales.get(value) for value in op.results])
         if op.type in _POWERS_OF_TWO and op.result.dtype is types.INT16:
             op.attrs["pot_scale_int16"] = False
-        self.out.append(op)
+        if self.on_cpu:
+            expand_activation(op, self.out, op.results[0] in self.recipe.exact)
+        else:
+            self.out.append(op)
 
     def _offset(self, op: Op, operands: Sequence[Value | None]) -> None:
         """Note by how much the channels of a result are off."""

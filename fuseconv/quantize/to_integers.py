@@ -127,7 +127,7 @@ def to_integers(
         _warn(report, recipe, quantize)
         _warn_of_missing(report, recipe, calibration)
         if recipe.integer or recipe.hybrid or recipe.carried or recipe.inputs:
-            rewrite(graph, recipe, calibration.moments, calibration.means)
+            rewrite(graph, recipe, calibration.moments, calibration.means, on_cpu)
         narrow |= recipe.narrow
     if narrow and on_cpu:
         narrow_weights(module, report, selection, narrow)

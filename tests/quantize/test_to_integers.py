@@ -73,7 +73,7 @@ def test_what_is_joined_has_one_scale() -> None:
       %q: int8[n]<0.015625> = tfl.QUANTIZE(%x)
       %a: int8[n]<0.0078125:-128> = tfl.ABS(%q)
       %t: int8[n]<0.0078125> = tfl.TANH(%a)
-      %b: int8[n]<2.0:-1> = tfl.RELU(%t)
+      %b: int8[n]<2.0:-1> = tfl.ADD(%t, int8[]<0.0078125> 0) {'fused_activation_function': 'RELU'}
       %r: int8[n]<2.0:-1> = tfl.QUANTIZE(%t)
       %c: int8[m]<2.0:-1> = tfl.CONCATENATION(%b, %r)
       %d: float32[m] = tfl.DEQUANTIZE(%c)

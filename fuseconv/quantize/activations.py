@@ -1,0 +1,74 @@
+"""Compute activations of int8 by ops that are fast on a CPU.
+
+LiteRT's own kernels of HARD_SWISH, RELU and RELU6 take 6 ns an element on x86, and XNNPACK has none for int8. Its sums
+and products take a tenth of a nanosecond, with an activation fused or not; LiteRT's own are faster, too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Op, Quantization, Value, constant
+from fuseconv.quantize.affine import Range, parameters, quantized
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.linear import FUSED_ACTIVATIONS
+
+# XNNPACK takes sums whose operands have steps of at least and less than so many steps of the result. LiteRT's own
+# kernel ends the process where it has steps finer than those of an operand by 1 << 19.
+_LEAST_RATIO, _END_OF_RATIOS = 2.0**-10, 2.0**8
+
+
+def expand_activation(op: Op, out: list[Op], exact: bool) -> None:
+    """Append an op of int8 to the ops of its graph: RELU(x) -> ADD(x, 0, RELU), HARD_SWISH(x) -> MUL(MUL(x, 1 / 6),
+    ADD(x, 3, RELU6)).
+
+    x / 6 has the integers of x, so that only ADD rounds once more: the error of the op grows by up to 7%. exact: the
+    model itself rounds the result, which HARD_SWISH rounds as it does."""
+    data = op.operands[0] if op.type in FUSED_ACTIVATIONS or (op.type == "HARD_SWISH" and not exact) else None
+    if data is not None and data.dtype is op.result.dtype is types.INT8:
+        (_hard_swish if op.type == "HARD_SWISH" else _sum)(op, data, out)
+    out.append(op)
+
+
+def _sum(op: Op, data: Value, out: list[Op]) -> None:
+    how, made = _known(data), _known(op.result)
+    if _is_taken(how, made):
+        activation = op.type
+        zero = constant(np.array(how.zero_point[0], np.int8), types.INT8, f"{data.name}/zero")
+        zero.quantization = how
+        op.set_kind("tfl.ADD")
+        op.set_operands([data, zero])
+        op.attrs = {"fused_activation_function": activation}
+
+
+def _hard_swish(op: Op, data: Value, out: list[Op]) -> None:
+    how = _known(data)
+    (scale,), (zero_point,) = how.scale, how.zero_point
+    largest = min(3.0 + scale * (127 - zero_point), 6.0)
+    gate_scale = parameters(Range(0.0, largest))
+    if largest <= 0 or not _is_taken(how, gate_scale):
+        return
+    tfl = Builder(out, op.name, op.sources)
+    sixth = tfl.mul(data, _number(1 / 6, f"{op.name}/sixth"), results=[(types.INT8, data.shape)])
+    sixth.quantization = Quantization((float(np.float32(scale / 6)),), how.zero_point)
+    gate = tfl.add(
+        data, _number(3, f"{op.name}/three"), fused_activation_function="RELU6", results=[(types.INT8, data.shape)]
+    )
+    gate.quantization = gate_scale
+    op.set_kind("tfl.MUL")
+    op.set_operands([sixth, gate])
+    op.attrs = {}
+
+
+def _number(number: float, name: str) -> Value:
+    return quantized(constant(np.array(number, np.float32), name=name), parameters(Range(0.0, number)))
+
+
+def _known(value: Value) -> Quantization:
+    assert value.quantization is not None
+    return value.quantization
+
+
+def _is_taken(of_operand: Quantization, of_sum: Quantization) -> bool:
+    return _LEAST_RATIO <= of_operand.scale[0] / of_sum.scale[0] < _END_OF_RATIOS
