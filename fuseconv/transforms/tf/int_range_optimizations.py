@@ -103,6 +103,7 @@ class IntegerRangeAnalysis:
         # Results that are an operand -> the value that this is.
         self.same: dict[Value, Value] = {}
         self.depth = 0
+        self.general: set[Graph] = set()
         self.runs = Counter(
             body for graph in module.graphs() for op in graph.ops if op.kind in RUNNERS
             for body, _ in bodies(op, module)
@@ -159,7 +160,9 @@ class IntegerRangeAnalysis:
             sides = [self.enter(body, [self.of(value) for value in op.operands[first:]]) for body, first in functions]
             made = [_either(*results) for results in zip(*sides)]
         else:
-            for body, _ in functions:
+            # What holds of any operands is found once, however often a function is run.
+            for body in dict.fromkeys(body for body, _ in functions if body not in self.general):
+                self.general.add(body)
                 self.enter(body, [None] * len(body.inputs))
             made = [None] * len(op.results)
         self.depth -= 1

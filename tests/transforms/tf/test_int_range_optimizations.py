@@ -300,3 +300,30 @@ def test_branches_make_what_either_does() -> None:
       return %y
     }
     """, input_ranges={"i0": (0, 9)})
+
+
+def test_functions_that_run_each_other_twice_are_walked_once() -> None:
+    """The 40th is run 2**40 times."""
+    graphs = [
+        f"""
+        f{number} {{
+          input %c: bool[]
+          input %x: int32[3]
+          %a: int32[3] = tf.If(%c, %c, %x) {{'then_branch': @f{number + 1}, 'else_branch': @f{number + 1}}}
+          return %a
+        }}
+        """
+        for number in range(40)
+    ]  # fmt: skip
+    last = """
+    f40 {
+      input %c: bool[]
+      input %x: int32[3]
+      %r: int32[3] = tf.FloorMod(%x, int32[] 5)
+      %y: int32[3] = tf.Maximum(%r, int32[] 0)
+      return %y
+    }
+    """
+    module, report = module_of(*graphs, last)
+    assert int_range_optimizations(module, {}, report)
+    assert [op.type for op in list(module.graphs())[-1].ops] == ["FloorMod"]
