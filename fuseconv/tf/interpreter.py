@@ -67,8 +67,8 @@ class Interpreter:
             self._plans[graph] = self._plan(graph)
         known, steps, outputs = self._plans[graph]
         items = [*arguments, *known[len(arguments) :]]
+        self.spend(len(steps), len(steps))
         for compute, sources, places in steps:
-            self.spend(1, 1)
             made = compute([items[place] for place in sources], depth)
             for place, item in zip(places, made):
                 items[place] = item
@@ -105,12 +105,19 @@ class Interpreter:
         if kernel is None or numbers is None:
             raise Declined
 
+        # Those of the results in the iteration before, which were held to what is inferred.
+        held: list[tuple[int, ...]] | None = None
+
         def compute(arrays: list[Item], depth: int) -> Sequence[Item]:
+            nonlocal held
             self.spend(0, numbers(op, arrays))
             made = kernel(op, op, arrays)
             results = made if isinstance(made, list) else [np.asarray(made)]
-            # What runs may have other shapes than were inferred for another caller of the graph.
-            require(_admitted(op.results, results) or not _admitted(op.operands, arrays))
+            shapes = [result.shape for result in results]
+            if shapes != held:
+                held = shapes if _admitted(op.results, results) else None
+                # What runs may have other shapes than were inferred for another caller of the graph.
+                require(held is not None or not _admitted(op.operands, arrays))
             return results
 
         return compute

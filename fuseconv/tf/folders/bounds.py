@@ -28,7 +28,7 @@ def numbers_of(op: Op) -> Callable[[Op, Sequence[np.ndarray]], float] | None:
     bound = _broadcast if op.kind in _ELEMENTWISE else _moved if op.kind in _MOVES else _OTHERS.get(op.kind)
     if bound is None:
         return None
-    return lambda op, arrays: math.inf if any(array.dtype == object for array in arrays) else bound(op, arrays)
+    return lambda op, arrays: math.inf if any(array.dtype.hasobject for array in arrays) else bound(op, arrays)
 
 
 def _broadcast(op: Op, operands: Sequence[np.ndarray]) -> float:
