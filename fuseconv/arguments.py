@@ -94,6 +94,9 @@ def _checked(name: str, value: Any, kind: Any) -> Any:
         return value
     if isinstance(value, np.ndarray) and not value.ndim:
         value = value.item()  # one number or text, though numpy says that it has items
+    if isinstance(value, str) and not value and (name == "model" or os.PathLike in get_args(kind)):
+        # As of a shell's variable that is not set; pathlib would take it for the working directory.
+        raise InputError(f"{name} is an empty path")
     if not _is_list(kind):
         if isinstance(value, Iterator) and any(map(_is_list, get_args(kind))):
             value = tuple(value)

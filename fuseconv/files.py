@@ -29,8 +29,12 @@ MOST_BYTES = (1 << 31) - 1
 _MOST_FILES = 100_000
 # What a model's file ends in, and how many entries of a directory that is no model are looked at, how far down, and
 # named.
-_MODELS = (".keras", ".h5", ".hdf5", ".pb", ".mlirbc", ".mlir", ".tflite")
+_OTHER_MODELS = (".keras", ".h5", ".hdf5", ".pb", ".mlirbc", ".mlir")
+_MODELS = (*_OTHER_MODELS, ".tflite")
 _MOST_LISTED, _MOST_LEVELS, _MOST_NAMED = 1000, 4, 3
+# The bytes from 4 to 8 of a .tflite file.
+TFLITE_MARK = b"TFL3"
+_CONVERT = "`fuseconv convert` makes one of other models"
 RESTORE = "restore the checkpoint in TensorFlow, and save the model"
 _ADDRESS = re.compile(r"[a-z][a-z0-9]+:/")  # a drive of Windows has one letter
 # A pipe that nobody writes to is opened at once, and a terminal does not become this process's own.
@@ -107,6 +111,27 @@ def map_file(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if os.fstat(file.fileno()).st_size else b""
     except OSError as error:
         raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
+
+
+def map_tflite(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
+    """Map a .tflite file that the user named. Raises InputError if it cannot be read or is of another kind."""
+    if not os.path.exists(path):
+        raise missing(Path(path))
+    if os.path.isdir(path):
+        raise InputError(f"{os.fspath(path)} is a directory, where a .tflite file should be; {_CONVERT}")
+    contents = map_file(path)
+    check_tflite(contents, os.fspath(path))
+    return contents
+
+
+def check_tflite(contents: bytes | mmap.mmap, name: str) -> None:
+    """Raise InputError for contents that are no TFLite model's. name: of the file, for the sentence."""
+    if contents[4:8] == TFLITE_MARK:
+        return
+    if name.lower().endswith(_OTHER_MODELS):
+        raise InputError(f"{name} is not a TFLite model; {_CONVERT}")
+    why = "it does not bear the mark TFL3" if contents else "it is empty"
+    raise InputError(f"{name} is not a TFLite model: {why}")
 
 
 class ModelFiles:

@@ -44,7 +44,7 @@ import numpy as np
 
 from fuseconv.arguments import checked_arguments
 from fuseconv.errors import InputError
-from fuseconv.files import map_file
+from fuseconv.files import check_tflite, map_tflite
 from fuseconv.ir.types import BY_NAME
 from fuseconv.load.tflite.flexbuffer import decode
 from fuseconv.load.tflite.model_metadata import describe as describe_metadata
@@ -59,7 +59,6 @@ from fuseconv.tfl.metadata_schema import NAME as METADATA
 from fuseconv.tfl.micro import resolver
 
 SCHEMA_VERSION = 1
-_IDENTIFIER = b"TFL3"
 _FLEX = "Flex"
 _COMPOSITE_ATTRIBUTES = "composite_attributes"
 # What reading a flatbuffer whose offsets lead nowhere can end in.
@@ -75,7 +74,7 @@ def inspect(file: str | os.PathLike | bytes, target: str | Target | None = None)
 
     file: its path, or its bytes. target: by whose rules it is checked, one of fuseconv's own by its name.
     Raises InputError if the file cannot be read, is no TFLite model, or is damaged."""
-    contents = file if isinstance(file, bytes) else map_file(file)
+    contents = file if isinstance(file, bytes) else map_tflite(file)
     description = describe(contents, "the file" if isinstance(file, bytes) else os.fspath(file))
     description["file"]["path"] = None if isinstance(file, bytes) else str(Path(file))
     if isinstance(target, str):
@@ -108,8 +107,7 @@ def _constants(contents: bytes | mmap.mmap) -> Callable[[Mapping[str, Any]], np.
 
 def describe(contents: bytes | mmap.mmap, name: str) -> dict[str, Any]:
     """Describe a file's contents as `inspect` does, without a path. name: for the sentence of the error."""
-    if contents[4:8] != _IDENTIFIER:
-        raise InputError(f"{name} is not a TFLite model: it does not bear the mark TFL3")
+    check_tflite(contents, name)
     try:
         description = _Reader(generated.Model.GetRootAs(contents, 0), len(contents)).describe()
     except _DAMAGE as error:

@@ -64,6 +64,7 @@ def test_arguments_by_the_names_of_the_command_line(shape: object) -> None:
         ({"image_mean": ["a"]}, "image_mean takes a number or a list, not ['a']"),
         ({"keep_float_under": np.zeros((99, 99))}, "keep_float_under takes a number, not array("),
         ({"progress": 5}, "progress takes a function, not 5"),
+        ({"out": ""}, "out is an empty path"),
         ({"out": b"a.tflite"}, "out takes a text or a path, not b'a.tflite'"),
     ],
 )

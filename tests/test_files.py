@@ -13,7 +13,7 @@ import pytest
 import fuseconv
 from fuseconv import files
 from fuseconv.errors import InputError
-from fuseconv.files import ModelFiles, map_file, open_file, read_file
+from fuseconv.files import ModelFiles, map_file, map_tflite, open_file, read_file
 from fuseconv.inspecting import inspect
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -89,6 +89,29 @@ def test_what_is_mapped_is_the_file(tmp_path: Path) -> None:
         assert map_file(tmp_path / "file")[:] == contents
     with pytest.raises(InputError, match="missing cannot be read: No such file"):
         map_file(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "why"),
+    [
+        ("folder", None, r"folder is a directory, where a \.tflite file should be; `fuseconv convert` makes one"),
+        ("m.keras", b"PK", r"m\.keras is not a TFLite model; `fuseconv convert` makes one"),
+        ("m.txt", b"some text", "m.txt is not a TFLite model: it does not bear the mark TFL3"),
+        ("m.tflite", b"", "m.tflite is not a TFLite model: it is empty"),
+    ],
+)
+def test_what_is_no_tflite_file_is_told(name: str, contents: bytes | None, why: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.mkdir() if contents is None else path.write_bytes(contents)
+    with pytest.raises(InputError, match=why):
+        map_tflite(path)
+
+
+def test_a_tflite_file_that_is_not_there_is_told_with_its_neighbor(tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(b"....TFL3")
+    assert map_tflite(tmp_path / "m.tflite")[:] == b"....TFL3"
+    with pytest.raises(InputError, match=r"m does not exist; did you mean .*m\.tflite\?"):
+        map_tflite(tmp_path / "m")
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
@@ -237,8 +260,8 @@ def test_each_directory_of_a_saved_model(model: Path, name: str) -> None:
 @pytest.mark.parametrize("suffix", ["pb", "h5", "keras", "tflite"])
 def test_each_file_that_is_a_model(kind: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"model.{suffix}"
-    if kind == "a directory" and suffix != "tflite":
-        return  # taken for a SavedModel
+    if kind == "a directory":
+        return  # it may be a SavedModel
     SPECIAL[kind](path)
     read: Callable[[Path], object] = inspect if suffix == "tflite" else fuseconv.convert
     with pytest.raises(InputError, match=f"is {kind}, no ordinary file"):

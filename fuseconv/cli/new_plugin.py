@@ -120,6 +120,8 @@ def write_plugin(package: str, folder: Path) -> list[Path]:
         folder.mkdir(parents=True)
         for file, text in texts.items():
             (folder / file).write_text(text.format(package=package, name=name, title=title), "utf-8")
+    except FileExistsError:
+        raise InputError(f"{folder} is there already: take another name, or remove it") from None
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from error
     return [folder / file for file in texts]

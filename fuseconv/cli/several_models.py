@@ -35,6 +35,8 @@ def convert_each(
     """Convert several models, each to a file of its name in the directory `output`, and print a table of them.
 
     Raises InputError if two would have one file, and the error with the highest exit code in the end."""
+    if output is None and models[-1].lower().endswith(".tflite"):
+        raise InputError(f"{models[-1]} would be read as a model: name the file to write by -o {models[-1]}")
     folder = output or os.curdir
     if folder == STDOUT or not os.path.isdir(folder):
         gone = folder != STDOUT and not os.path.exists(folder)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.files import read_file
+from fuseconv.files import TFLITE_MARK, read_file
 from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.load import attrs, keras_container, protos
 from fuseconv.load.graph_importer import Importer, symbolic
@@ -89,7 +89,7 @@ def _other_kind(path: Path, head: bytes) -> str:
         return _OTHERS[path.suffix.lower()]
     if _OF_CHECKPOINT.fullmatch(path.suffix):
         return "belongs to a checkpoint: restore that in TensorFlow, and save the model as a SavedModel"
-    if head[4:8] == b"TFL3":
+    if head[4:8] == TFLITE_MARK:
         return "is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it"
     if head.startswith((keras_container.HDF5_MAGIC, keras_container.ZIP_MAGIC)):
         return "looks like a Keras file: name it .keras if it is a zip archive, else .h5"

@@ -21,6 +21,7 @@ import numpy as np
 
 import fuseconv
 from fuseconv.errors import FuseconvError, InputError
+from fuseconv.files import TFLITE_MARK
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
@@ -107,7 +108,7 @@ def write(
     inline = sum([weight.size + ALIGNMENT for weight in weights]) < inline_limit
     root = model.root([weight.buffer(inline) for weight in weights])
     saved = 0 if names else leave_out_names(root)
-    starts = write_with_weights(out, Encoder(root, b"TFL3").data, weights, inline, progress)
+    starts = write_with_weights(out, Encoder(root, TFLITE_MARK).data, weights, inline, progress)
     return Contents(
         buffers.graphs, buffers.places, model.names.values, dict(zip(buffers.weights, starts, strict=True)), saved
     )

@@ -16,6 +16,6 @@ def test_numbers_and_names_that_are_none(command: str, option: list) -> None:
 
 
 def test_a_file_that_is_not_there() -> None:
-    assert "No such file" in fails(2, "profile", "none.tflite")
-    assert "none.tflite cannot be read" in fails(2, "compare", "none.tflite", "none.tflite")
+    assert "does not exist" in fails(2, "profile", "none.tflite")
+    assert "none.tflite does not exist" in fails(2, "compare", "none.tflite", "none.tflite")
 

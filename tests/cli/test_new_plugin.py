@@ -56,5 +56,5 @@ def test_a_name_is_one_that_nobody_has(name: str, tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be written: File exists"):
+    with pytest.raises(InputError, match="is there already: take another name"):
         write_plugin("acme", tmp_path)

@@ -40,6 +40,7 @@ def test_processes_that_are_killed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("args", "why"), [
     (["-o", "no_directory"], "there is no such directory: make it"), (["-o", "-"], "give a directory"),
     (["--report", "r.json"], "are of one model"), ([str(MODEL)], "two of the models would be written to"),
+    (["m.tflite"], "m.tflite would be read as a model: name the file to write by -o m.tflite"),
 ])  # fmt: skip
 def test_what_several_models_cannot_have(args: list[str], why: str) -> None:
     result = _run("convert", MODEL, TESTDATA / "frozen.pb", *args)

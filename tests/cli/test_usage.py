@@ -33,6 +33,14 @@ def test_help_fits_80_columns(command: str | None) -> None:
     assert [line for line in shown if len(line) > 80 and not line.lstrip().startswith("fuseconv ")] == []
 
 
+@pytest.mark.parametrize(("args", "named"), [
+    ([""], "an argument"), ([MODEL, "-o", ""], "-o"), ([MODEL, "--calibration-data="], "--calibration-data"),
+])  # fmt: skip
+def test_what_is_empty_is_no_path_of_the_working_directory(args: list[str], named: str) -> None:
+    result = _run("convert", *args)
+    assert result.exit_code == 2 and f"error: {named} is empty; " in result.stderr
+
+
 def test_convert_has_examples_and_no_option_without_a_group() -> None:
     shown = _run("convert", "--help").stdout
     assert "fuseconv convert saved_model_dir --verify" in [line.strip() for line in shown.splitlines()]

@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from fuseconv.errors import InputError, UnsupportedError
-from fuseconv.files import map_file
+from fuseconv.files import check_tflite, map_tflite
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op
 from fuseconv.ir.verifier import MalformedError, check
@@ -28,7 +28,6 @@ from fuseconv.load.tflite.table_decoder import DamagedError, Decoder, Table
 from fuseconv.load.tflite.tensors import Constants, Tensors
 from fuseconv.tfl.arena import OFFLINE_PLAN
 
-_IDENTIFIER = b"TFL3"
 _VERSION = 3
 # The order of ops with side effects; a file that has it says that its custom ops have some.
 CONTROL_DEPENDENCIES = "model_control_dependencies"
@@ -41,7 +40,7 @@ def read_tflite(path: str | os.PathLike[str]) -> Module:
 
     Raises InputError if it cannot be read, is no TFLite model or is damaged, and UnsupportedError for ops that are not
     known."""
-    return module_of_bytes(map_file(path), os.fspath(path))
+    return module_of_bytes(map_tflite(path), os.fspath(path))
 
 
 def refuse_damaged(path: str | os.PathLike[str]) -> None:
@@ -57,8 +56,7 @@ def refuse_damaged(path: str | os.PathLike[str]) -> None:
 
 def module_of_bytes(data: bytes | mmap.mmap, name: str) -> Module:
     """Return the module of a file's contents. name: of the file, for the sentences of errors."""
-    if data[4:8] != _IDENTIFIER:
-        raise InputError(f"{name} is not a TFLite model: it does not bear the mark TFL3")
+    check_tflite(data, name)
     try:
         return _Model(data).module()
     except (DamagedError, MalformedError) as error:
