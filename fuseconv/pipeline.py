@@ -41,6 +41,7 @@ from fuseconv.transforms.tf.demote_float64 import demote_float64
 from fuseconv.transforms.tf.downcast_float64 import downcast_float64
 from fuseconv.transforms.tf.drop_unchanged_writes import drop_unchanged_writes
 from fuseconv.transforms.tf.eliminate_dead_variables import eliminate_dead_variables
+from fuseconv.transforms.tf.floor_division import name_floor_divisions
 from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
 from fuseconv.transforms.tf.forward_equal_elements import forward_equal_elements
 from fuseconv.transforms.tf.forward_slices import forward_slices
@@ -176,9 +177,8 @@ PREPARE_TF: Pipeline = (
     legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
     Repeat(CLEANUP, until=_no_constant_branch), hoist_variable_reads, forward_writes,
     eliminate_dead_variables, decompose_cudnn_rnn,
-    decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize,
-    unify_sizes, canonicalize,
-    *STABLEHLO,
+    decompose_quantize_pairs, demote_float64, bucketize_step_functions, name_floor_divisions.when(_has_stablehlo),
+    canonicalize, unify_sizes, canonicalize, *STABLEHLO,
 )  # fmt: skip
 
 COMPOSITES: Pipeline = (

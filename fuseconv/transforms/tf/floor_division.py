@@ -9,13 +9,36 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym, is_opaque
-from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.graph import Module, Op, Value, constant
+from fuseconv.ir.rewriter import has_kind, rewrite_ops
+from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import nonnegative
 from fuseconv.tf.terms import either_way, number_of, operand_of, shaped
 from fuseconv.tf.traits import ADDS
+from fuseconv.transforms.tf.known_conditions import plain_choice
 
 _NAMES = {"tf.TruncateDiv": "FloorDiv", "tf.TruncateMod": "FloorMod"}
+
+
+@module_pass("floor-division", kinds=_NAMES.keys())
+def name_floor_divisions(module: Module) -> bool:
+    """Name divisions that round down: SelectV2(x % 2 != 0 & x < 0, x / 2 - 1, x / 2) -> FloorDiv(x, 2).
+
+    JAX computes sizes so, which are known as symbols then: expects folded constants, and shapes inferred again. Returns
+    whether anything changed."""
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        tf = TfBuilder(out, op)
+        if op.kind != "tf.SelectV2":
+            return fold_comparison(op, tf)
+        return plain_choice(op, tf) or floor_division(op, tf) or floor_remainder(op, tf)
+
+    changed = False
+    for graph in module.graphs():
+        if has_kind(graph, _NAMES):
+            changed |= rewrite_ops(graph, ("tf.Equal", "tf.Less", "tf.SelectV2"), rewrite)
+    return changed
 
 
 def floor_division(op: Op, tf: TfBuilder) -> list[Value] | None:

@@ -4,6 +4,7 @@
     NotEqual(b, False)              ->  b
     SelectV2(LogicalNot(b), x, y)   ->  SelectV2(b, y, x)
     SelectV2(b, x, x)               ->  x
+    SelectV2(False, x, y)           ->  y
 """
 
 from __future__ import annotations
@@ -40,10 +41,14 @@ def test_of_boolean(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 
 def plain_choice(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Forward what either side of a choice is; choose by what a condition negates."""
+    """Forward what either side of a choice is, or the side that a constant chooses; choose by what a condition
+    negates."""
     condition, x, y = op.operands
-    if x is y and x is not None and x.shape is not None and x.shape == op.result.shape:
-        return [x]
+    one = x if x is y or (condition is not None and condition.data is not None and condition.data.all()) else None
+    if one is None and condition is not None and condition.data is not None and not condition.data.any():
+        one = y
+    if one is not None and one.shape is not None and one.shape == op.result.shape:
+        return [one]
     negated = condition.op if condition is not None else None
     if negated is None or negated.kind != "tf.LogicalNot":
         return None

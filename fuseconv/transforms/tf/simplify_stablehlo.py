@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import is_static
+from fuseconv.ir.dims import Dim, is_static, product
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
@@ -23,9 +23,8 @@ from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softpl
 from fuseconv.transforms.tf.floor_division import floor_division, floor_remainder, fold_comparison
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
+from fuseconv.transforms.tf.known_slices import open_slice, placed_slice, strided_slice
 
-# Attributes of a slice without shrunk or new dimensions.
-_OPEN = {"begin_mask", "end_mask"}
 # A mean of so many elements at most is told apart from another quotient, by its divisor as float32.
 _MOST_ELEMENTS = 1 << 24
 
@@ -88,12 +87,20 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
         negated = operand_of(power.op.operands[0], "tf.Neg")
         if negated is not None and negated.shape is not None and negated.shape == op.result.shape:
             return [shaped(tf.Sigmoid(negated), op)]
-    count = number_of(y)
+    count: Dim | float | None = number_of(y)
+    if count is None:
+        count = _size_of(y)
     same = op.result.shape == x.shape
     pool = average_pool(x, tf, divisor=y.data) if same and y.data is not None else None
     if pool is not None:
         return [pool]
     return None if count is None else _mean(op, x, count, tf)
+
+
+def _size_of(value: Value) -> Dim | None:
+    """Return the product of sizes that a float was cast from."""
+    content = content_of(operand_of(value, "tf.Cast"))
+    return None if content is None or content.size != 1 else content.reshape(-1)[0]
 
 
 def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -116,7 +123,7 @@ def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
     return None
 
 
-def _mean(op: Op, x: Value, count: float, tf: TfBuilder) -> list[Value] | None:
+def _mean(op: Op, x: Value, count: Dim | float, tf: TfBuilder) -> list[Value] | None:
     """Return the mean if x is a sum of so many floats."""
     total = x.op
     if total is None or total.kind != "tf.Sum" or x.dtype is not types.FLOAT32 or op.result.shape != x.shape:
@@ -126,8 +133,7 @@ def _mean(op: Op, x: Value, count: float, tf: TfBuilder) -> list[Value] | None:
     along = content_of(axes)
     if along is None or value.shape is None:
         return None
-    sizes = [value.shape[axis] for axis in np.reshape(along, -1)]
-    if not all(isinstance(size, int) for size in sizes) or np.prod(sizes, dtype=object) != count:
+    if product(value.shape[axis] for axis in np.reshape(along, -1)) != count:
         return None
     attrs = {"keep_dims": True} if total.attrs.get("keep_dims") else {}
     return [tf.add("Mean", [value, axes], attrs, x.dtype, op.result.shape)]
@@ -304,68 +310,10 @@ def _filled(op: Op, tf: TfBuilder) -> list[Value] | None:
     return [tf.add("Fill", [shape, number], {}, x.dtype, op.result.shape)]
 
 
-def _slice(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Open the bounds of a slice at the ends of dimensions whose sizes only a run tells, and forward one of all."""
-    x, *bounds = op.operands
-    begin, end, strides = (content_of(bound) for bound in bounds)
-    if begin is None or end is None or strides is None or x is None or x.shape is None or set(op.attrs) - _OPEN:
-        return None
-    starts, ends = ([*np.reshape(each, -1)] for each in (begin, end))
-    steps = [int(stride) for stride in np.reshape(strides, -1)]
-    # A slice that goes backwards begins at the other end.
-    if len(starts) != len(x.shape) or min(steps, default=1) < 1:
-        return None
-    if all(isinstance(last, (int, np.integer)) for last in ends):
-        return None
-    opened = [
-        (0 if op.attrs.get("begin_mask", 0) >> axis & 1 else first,
-         size if op.attrs.get("end_mask", 0) >> axis & 1 or last == size else last, size)
-        for axis, (first, last, size) in enumerate(zip(starts, ends, x.shape))
-    ]  # fmt: skip
-    return _cut(op, x, opened, steps, tf)
-
-
 def _windows(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Count the elements of windows: XlaReduceWindow(1, Add) -> 9."""
     sums = constant_sums(op)
     return None if sums is None else [constant(sums, op.result.dtype, op.name)]
-
-
-def _dynamic_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Name a slice that starts at a known place: XlaDynamicSlice(x, [0, 4]) -> StridedSlice(x, [0, 4])."""
-    x, start, _ = op.operands
-    starts = content_of(start)
-    if starts is None or x is None or x.shape is None or op.result.shape is None:
-        return None
-    opened: list[tuple] = []
-    for first, taken, size in zip(np.reshape(starts, -1), op.result.shape, x.shape):
-        if taken == size:
-            opened.append((0, size, size))
-        elif isinstance(taken, int) and isinstance(size, int) and isinstance(first, (int, np.integer)):
-            begin = min(max(int(first), 0), size - taken)
-            opened.append((begin, begin + taken, size))
-        else:
-            return None
-    return _cut(op, x, opened, [1] * len(opened), tf) if len(opened) == len(x.shape) else None
-
-
-def _cut(op: Op, x: Value, bounds: list[tuple], strides: list[int], tf: TfBuilder) -> list[Value] | None:
-    """Return a slice by (begin, end, size) of each dimension, whose bounds are open where they are its ends; None if
-    another bound is not known."""
-    begins, ends, masks = [], [], {"begin_mask": 0, "end_mask": 0}
-    for axis, (first, last, size) in enumerate(bounds):
-        masks["begin_mask"] |= int(first == 0) << axis
-        masks["end_mask"] |= int(last == size) << axis
-        last = 0 if last == size and not isinstance(last, (int, np.integer)) else last
-        if not isinstance(first, (int, np.integer)) or not isinstance(last, (int, np.integer)):
-            return None
-        begins.append(int(first))
-        ends.append(int(last))
-    if all(first == 0 and last == size for first, last, size in bounds) and set(strides) <= {1}:
-        return [x]
-    attrs = {name: mask for name, mask in masks.items() if mask}
-    operands = [x, tf.ints(begins), tf.ints(ends), tf.ints(strides)]
-    return [tf.add("StridedSlice", operands, attrs, x.dtype, op.result.shape)]
 
 
 def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -419,10 +367,11 @@ def _one_more(value: Value) -> Value | None:
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BatchMatMulV2": _shared_weights,
-    "tf.BroadcastTo": _filled, "tf.Expm1": elu_below_zero, "tf.GatherNd": batch_gather, "tf.LogicalAnd": _in_bounds,
+    "tf.BroadcastTo": _filled, "tf.Expm1": elu_below_zero, "tf.GatherNd": batch_gather, "tf.GatherV2": strided_slice,
+    "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
-    "tf.StridedSlice": _slice, "tf.Sub": _difference,
-    "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
+    "tf.StridedSlice": open_slice, "tf.Sub": _difference,
+    "tf.XlaDynamicSlice": placed_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(ADDS, bilinear_resize), **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _reshaped), **dict.fromkeys(TESTS, test_of_boolean),
     **dict.fromkeys(("tf.Equal", "tf.Less"), _comparison),

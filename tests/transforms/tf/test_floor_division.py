@@ -127,3 +127,12 @@ def test_what_may_hold_of_sizes_stays() -> None:
         "%g: bool[] = tf.Equal(%zero, int32[] -1)",
     ]  # fmt: skip
     check_pass("simplify-stablehlo", _of_sizes(lines, "%a, %b, %c, %d, %e, %f, %g"), first=["canonicalize"])
+
+
+def test_divisions_have_names_before_shapes_are_inferred() -> None:
+    named = "%y: int32[n] = tf.FloorDiv(%x, int32[] 3)"
+    check_pass("floor-division", _main(*_QUOTIENT), _main(*_QUOTIENT[:-1], named))
+    guarded = "%cut: int32[n] = tf.SelectV2(bool[] False, %z, %first)"
+    lines = [_QUOTIENT[0].replace("%cut", "%first"), guarded, *_QUOTIENT[1:]]
+    check_pass("floor-division", _main(*lines), _main(lines[0], *lines[2:-1], named).replace("%cut", "%first"))
+    check_pass("floor-division", _main(*_REST), _main(*_REST[:-1], "%y: int32[n] = tf.FloorMod(%x, int32[] 3)"))

@@ -46,3 +46,12 @@ def test_what_is_chosen() -> None:
         "%one: float32[1] = tf.Sum(%x, int32[1] [0]) {'keep_dims': True}",
         "%y: float32[n] = tf.SelectV2(%b, %one, %one)",
     ))  # fmt: skip
+
+
+@pytest.mark.parametrize(("condition", "side"), [
+    ("bool[] False", "z"), ("bool[1] [True]", "x"), ("bool[2] [False, False]", None),
+])  # fmt: skip
+def test_a_constant_that_chooses(condition: str, side: str | None) -> None:
+    shape = "2" if side is None else "n"  # a condition of two makes two of a side
+    lines = [f"%w: float32[{shape}] = tf.SelectV2({condition}, %x, %z)", f"%y: float32[{shape}] = tf.Neg(%w)"]
+    check_pass("simplify-stablehlo", _main(*lines), side and _main(f"%y: float32[n] = tf.Neg(%{side})"))

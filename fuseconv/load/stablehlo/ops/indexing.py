@@ -193,9 +193,14 @@ def _single(
     all_sizes: Value | None,
 ) -> Value:  # fmt: skip
     """Return the one slice that one index says."""
-    starts = where
-    if numbers.index_map != list(range(kind.rank)):
-        places = tf.const([[axis] for axis in numbers.index_map])
+    starts, indexed = where, numbers.index_map
+    if len(indexed) == 1:
+        # A start that is made of sizes is known, through this, as one.
+        around = [0] * indexed[0], [0] * (kind.rank - 1 - indexed[0])
+        before, after = ([tf.const(zeros)] if zeros else [] for zeros in around)
+        starts = tf.ConcatV2(*before, where, *after, 0) if kind.rank > 1 else where
+    elif indexed != list(range(kind.rank)):
+        places = tf.const([[axis] for axis in indexed])
         starts = tf.ScatterNd(places, where, tf.ints([kind.rank]), dtype=types.INT32)
     wanted = tf.ints([size or 0 for size in sizes]) if None not in sizes else all_sizes
     made = tf.XlaDynamicSlice(x, starts, tf.as_int32(wanted))  # type: ignore[arg-type]

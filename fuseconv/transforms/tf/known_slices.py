@@ -1,0 +1,167 @@
+"""Name the slices of StableHLO whose places are known: by sizes that only a run tells, and by indices that count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir.dims import Dim, ceildiv
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.iota import counts_up
+from fuseconv.tf.operands import content_of, is_reversal
+from fuseconv.tf.terms import either_way
+from fuseconv.tf.traits import ADDS, RESHAPES
+
+# Attributes of a slice without shrunk or new dimensions.
+_OPEN = {"begin_mask", "end_mask"}
+# What JAX computes indices with besides clamps, at most so often.
+_SUMS = ADDS | {"tf.Mul"}
+_MOST_OPS = 8
+
+
+def open_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Open the bounds of a slice at the ends of dimensions whose sizes only a run tells, and forward one of all."""
+    x, *bounds = op.operands
+    begin, end, strides = (content_of(bound) for bound in bounds)
+    if begin is None or end is None or strides is None or x is None or x.shape is None or set(op.attrs) - _OPEN:
+        return None
+    starts, ends = ([*np.reshape(each, -1)] for each in (begin, end))
+    steps = [int(stride) for stride in np.reshape(strides, -1)]
+    # A slice that goes backwards begins at the other end.
+    if len(starts) != len(x.shape) or min(steps, default=1) < 1:
+        return None
+    if all(isinstance(last, (int, np.integer)) for last in ends):
+        return None
+    opened = [
+        (0 if op.attrs.get("begin_mask", 0) >> axis & 1 else first,
+         size if op.attrs.get("end_mask", 0) >> axis & 1 or last == size else last, size)
+        for axis, (first, last, size) in enumerate(zip(starts, ends, x.shape))
+    ]  # fmt: skip
+    return _cut(op, x, opened, steps, tf)
+
+
+def placed_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Name a slice that starts at a known place: XlaDynamicSlice(x, [0, 4]) -> StridedSlice(x, [0, 4])."""
+    x, *bounds = op.operands
+    starts, sizes = map(content_of, bounds)
+    if starts is None or x is None or x.shape is None or op.result.shape is None:
+        return None
+    opened: list[tuple] = []
+    # The contents know n - 1, which is no shape before a run: it may be below 0.
+    wanted = op.result.shape if sizes is None else [*np.reshape(sizes, -1)]
+    for first, taken, size in zip(np.reshape(starts, -1), wanted, x.shape):
+        left = size - taken
+        if left == 0:
+            opened.append((0, size, size))
+        elif not isinstance(left, (int, np.integer)):
+            if not isinstance(taken, int) or first not in (0, left):
+                return None
+            opened.append((0, taken, size) if first == 0 else (-taken, size, size))
+        elif isinstance(first, (int, np.integer)):
+            begin = min(max(int(first), 0), left)
+            # What is cut off behind is counted from the end, where a run tells the size.
+            end = size if begin == left else begin + taken if isinstance(taken, int) else begin - left
+            opened.append((begin, end, size))
+        else:
+            return None
+    return _cut(op, x, opened, [1] * len(opened), tf) if len(opened) == len(x.shape) else None
+
+
+def _cut(op: Op, x: Value, bounds: list[tuple], strides: list[int], tf: TfBuilder) -> list[Value] | None:
+    """Return a slice by (begin, end, size) of each dimension, whose bounds are open where they are its ends; None if
+    another bound is not known."""
+    begins, ends, masks = [], [], {"begin_mask": 0, "end_mask": 0}
+    for axis, (first, last, size) in enumerate(bounds):
+        masks["begin_mask"] |= int(first == 0) << axis
+        masks["end_mask"] |= int(last == size) << axis
+        last = 0 if last == size and not isinstance(last, (int, np.integer)) else last
+        if not isinstance(first, (int, np.integer)) or not isinstance(last, (int, np.integer)):
+            return None
+        begins.append(int(first))
+        ends.append(int(last))
+    if all(first == 0 and last == size for first, last, size in bounds) and set(strides) <= {1}:
+        return [x]
+    attrs = {name: mask for name, mask in masks.items() if mask}
+    operands = [x, tf.ints(begins), tf.ints(ends), tf.ints(strides)]
+    return [tf.add("StridedSlice", operands, attrs, x.dtype, op.result.shape)]
+
+
+def strided_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Slice what indices take that count: GatherV2(x, 1 + 2 * Range(0, n // 2, 1), axis=1) -> x[:, 1::2]; and the last
+    element: GatherV2(x, n - 1, axis=1) -> x[:, -1].
+
+    So JAX writes slices of dimensions whose sizes only a run tells."""
+    x, indices, along = op.operands
+    axis = content_of(along)
+    if x is None or x.shape is None or axis is None or op.attrs.get("batch_dims") or indices is None:
+        return None
+    at = int(axis.reshape(-1)[0]) % len(x.shape)
+    size = x.shape[at]
+    counted = None if isinstance(size, int) or indices.rank not in (0, 1) else _counted(indices, size)
+    if counted is None:
+        return None
+    start, step = counted
+    begin = start if isinstance(start, int) else 0
+    here, before = 1 << at, (1 << at) - 1
+    masks = {"begin_mask": before, "end_mask": before | here}
+    if indices.rank == 0:
+        if start != size - 1:
+            return None
+        begin, masks = -1, {"begin_mask": before, "end_mask": before, "shrink_axis_mask": here}
+    elif start in (0, size - 1):
+        # Where an end is open it is that from which the step leads away.
+        if indices.shape != (ceildiv(size, abs(step)),) or (start == 0) != (step > 0):
+            return None
+        begin, masks["begin_mask"] = 0, before | here
+    elif not isinstance(start, int) or start < 0 or step < 1 or indices.shape != (ceildiv(size - start, step),):
+        return None
+    begins, ends, strides = [0] * at + [begin], [0] * (at + 1), [1] * at + [step]
+    operands = [x, tf.ints(begins), tf.ints(ends), tf.ints(strides)]
+    attrs = {name: mask for name, mask in masks.items() if mask}
+    return [tf.add("StridedSlice", operands, attrs, x.dtype, op.result.shape)]
+
+
+def _counted(indices: Value, size: Dim) -> tuple[Dim, int] | None:
+    """Return the first of numbers that count, and the step between them. They may be held within a dimension of this
+    size, in which a slice lies anyway."""
+    sums: list[tuple[str, Dim]] = []
+    value = indices
+    while len(sums) < _MOST_OPS and not counts_up(value):
+        op, content = value.op, content_of(value)
+        if content is not None and content.size == 1:
+            sums.append(("tf.AddV2", content.reshape(-1)[0]))
+            break
+        if op is None or op.operands[0] is None:
+            return None
+        source = op.operands[0]
+        if op.kind in RESHAPES or (op.kind == "tf.BroadcastTo" and source.shape == value.shape):
+            value = source
+            continue
+        if is_reversal(op, 0) and source.rank == 1:
+            sums.append((op.kind, source.shape[0]))  # type: ignore[index]
+            value = source
+            continue
+        if op.kind not in ("tf.Maximum", "tf.Minimum") and op.kind not in _SUMS:
+            return None
+        parts = [(x, content_of(other)) for x, other in either_way(op) if x.shape == op.result.shape]
+        value, known = next((part for part in parts if part[1] is not None), (value, None))
+        if known is None or known.size != 1:
+            return None
+        number = known.reshape(-1)[0]
+        if op.kind in _SUMS and (op.kind != "tf.Mul" or isinstance(number, int)):
+            sums.append((op.kind, number))
+        elif sums or number != (0 if op.kind == "tf.Maximum" else size - 1):
+            return None
+    else:
+        if not counts_up(value):
+            return None
+    start: Dim = 0
+    step = 1
+    for kind, amount in reversed(sums):
+        if kind == "tf.Mul" and isinstance(amount, int):
+            start, step = start * amount, step * amount
+        elif kind == "tf.ReverseV2":
+            start, step = start + (amount - 1) * step, -step
+        else:
+            start = start + amount
+    return (start, step) if step else None
