@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fuseconv.arguments import checked_arguments
 from fuseconv.collector import collector_paused
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, needing_packages
+from fuseconv.files import MODEL_SUFFIXES
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.numeric_check import NumericCheck
@@ -27,7 +28,7 @@ from fuseconv.fuse.registry import Registry
 from fuseconv.ir.budget import limited, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
-from fuseconv.load import MODEL_SUFFIXES, load
+from fuseconv.load import load
 from fuseconv.load.live import Source, is_path, model_name, opened
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
@@ -49,7 +50,7 @@ from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.write.buffer_data import size
 from fuseconv.write.c_array import become_c_array, is_c_array
 from fuseconv.write.flatbuffer_export import to_bytes, write
-from fuseconv.write.output_file import atomic_write, resolve, temporary_path
+from fuseconv.write.output_file import atomic_write, resolve_model, temporary_path
 
 if TYPE_CHECKING:
     from fuseconv.quantize.samples import Sample
@@ -157,7 +158,7 @@ def _trace_and_convert(
 ) -> Conversion:
     """Convert a model, which TensorFlow traces first if it lives in this process."""
     options.check()
-    file = None if out is None else resolve(out, model if is_path(model) else None, "--output")
+    file = None if out is None else resolve_model(out, model if is_path(model) else None)
     report = Report(model_name(model), graph=options.source_graph, **_for_micro(options, out))
     with ExitStack() as stack:
         if is_path(model):
@@ -284,7 +285,7 @@ def _quantize_file(
         raise InputError(f"{file} is {kind}, not a .tflite file: quantize a model as you convert it, {how}")
     budget = options.budget(lambda: size_on_disk(Path(file)))
     report = Report(os.fspath(file), **_for_micro(options, out))
-    target = None if out is None else resolve(out, file, "--output")
+    target = None if out is None else resolve_model(out, file)
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
     settings = {"fusions": fusions, "explain": False, "target": None, "outlined": (), **options.pass_options()}

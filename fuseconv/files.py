@@ -29,8 +29,8 @@ MOST_BYTES = (1 << 31) - 1
 _MOST_FILES = 100_000
 # What a model's file ends in, and how many entries of a directory that is no model are looked at, how far down, and
 # named.
-_OTHER_MODELS = (".keras", ".h5", ".hdf5", ".pb", ".mlirbc", ".mlir")
-_MODELS = (*_OTHER_MODELS, ".tflite")
+MODEL_SUFFIXES = (".keras", ".h5", ".hdf5", ".pb", ".mlirbc", ".mlir")
+_MODELS = (*MODEL_SUFFIXES, ".tflite")
 _MOST_LISTED, _MOST_LEVELS, _MOST_NAMED = 1000, 4, 3
 # The bytes from 4 to 8 of a .tflite file.
 TFLITE_MARK = b"TFL3"
@@ -64,7 +64,7 @@ def missing(path: Path) -> InputError:
     if _ADDRESS.match(path.as_posix()):
         address = path.as_posix().replace(":/", "://", 1)  # a path has no two slashes in a row
         return InputError(f"{address} is an address, not a path; download the model first")
-    if path.with_name(path.name + ".index").exists():
+    if os.path.exists(path.with_name(path.name + ".index")):
         return InputError(f"{path} is a checkpoint, not a model; {RESTORE}")
     # Names are tried: what else lies beside a model is not to be listed.
     stems = dict.fromkeys((path.name, path.stem))
@@ -115,11 +115,14 @@ def map_file(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
 
 def map_tflite(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
     """Map a .tflite file that the user named. Raises InputError if it cannot be read or is of another kind."""
-    if not os.path.exists(path):
-        raise missing(Path(path))
     if os.path.isdir(path):
         raise InputError(f"{os.fspath(path)} is a directory, where a .tflite file should be; {_CONVERT}")
-    contents = map_file(path)
+    try:
+        contents = map_file(path)
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise missing(Path(path)) from None
+        raise
     check_tflite(contents, os.fspath(path))
     return contents
 
@@ -128,7 +131,7 @@ def check_tflite(contents: bytes | mmap.mmap, name: str) -> None:
     """Raise InputError for contents that are no TFLite model's. name: of the file, for the sentence."""
     if contents[4:8] == TFLITE_MARK:
         return
-    if name.lower().endswith(_OTHER_MODELS):
+    if name.lower().endswith(MODEL_SUFFIXES):
         raise InputError(f"{name} is not a TFLite model; {_CONVERT}")
     why = "it does not bear the mark TFL3" if contents else "it is empty"
     raise InputError(f"{name} is not a TFLite model: {why}")

@@ -16,7 +16,7 @@ from fuseconv.report.micro import head
 from fuseconv.report.quantization import check_suffix, quantization_report
 from fuseconv.report.records import Report
 from fuseconv.write.c_array import become_c_array, is_c_array
-from fuseconv.write.output_file import atomic_write, resolve, temporary_path
+from fuseconv.write.output_file import atomic_write, resolve, resolve_model, temporary_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +65,7 @@ def convert_to_file(
 
     Raises InputError, before anything is done if a file cannot be written, and UnsupportedError, once the report tells
     why."""
-    file = resolve(output, model, "--output")
+    file = resolve_model(output, model)
     page, strict = options.pop("quantize_report", None), options.pop("strict", False)
     if strict and options.get("target") is None:
         raise InputError("--strict is for a --target: add it")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 KERAS_LOADERS = ("auto", "data", "keras")
 _KERAS_SUFFIXES = frozenset({".h5", ".hdf5", ".keras"})
 _BYTECODE_SUFFIXES = frozenset({".mlirbc", ".mlir"})
-MODEL_SUFFIXES = _KERAS_SUFFIXES | _BYTECODE_SUFFIXES | {".pb"}
 
 
 def load(

@@ -11,8 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fuseconv.errors import InputError
-from fuseconv.files import PARTS
+from fuseconv.files import MODEL_SUFFIXES, PARTS
 
+_OTHER_FORMATS = frozenset({*MODEL_SUFFIXES, ".onnx"})
 # Of a file's name, in letters: with what is added, a name has at most 255 bytes.
 _LONGEST_NAME = 50
 
@@ -43,6 +44,14 @@ def resolve(path: str | os.PathLike, model: str | os.PathLike | None, option: st
     if file == source or (within != file and within.partition(os.sep)[0] in PARTS):
         raise InputError(f"{option} {path} would overwrite the model")
     return Path(file)
+
+
+def resolve_model(path: str | os.PathLike, model: str | os.PathLike | None) -> Path:
+    """Resolve --output as `resolve` does. Raises InputError, too, if it is named as a model of another kind."""
+    file = resolve(path, model, "--output")
+    if os.path.splitext(path)[1].lower() in _OTHER_FORMATS:
+        raise InputError(f"--output {path} is named as another kind of model: end its name with .tflite")
+    return file
 
 
 def _mode(file: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.write.output_file import atomic_write, resolve, temporary_path
+from fuseconv.write.output_file import atomic_write, resolve, resolve_model, temporary_path
 
 
 @pytest.fixture
@@ -30,6 +30,13 @@ def test_links_are_followed(tmp_path: Path, model: Path) -> None:
         stream.write(b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "there" / "out.tflite").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("name", ["m.keras", "m.pb", "m.ONNX"])
+def test_a_name_of_another_kind_of_model_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"--output .*{name} is named as another kind of model: end its name with"):
+        resolve_model(tmp_path / name, None)
+    assert resolve_model(tmp_path / "m.bin", None) == tmp_path / "m.bin"
 
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path: Path, model: Path) -> None:
