@@ -24,6 +24,7 @@ from fuseconv.transforms.tf.floor_division import floor_division, floor_remainde
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
 from fuseconv.transforms.tf.known_slices import open_slice, placed_slice, strided_slice
+from fuseconv.transforms.tf.plain_reshapes import plain_reshape
 
 # A mean of so many elements at most is told apart from another quotient, by its divisor as float32.
 _MOST_ELEMENTS = 1 << 24
@@ -332,12 +333,13 @@ def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _reshaped(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Fill a part of what is filled with one number in its own shape: Reshape(Fill([2, b, 4], 0)[0], [b, 4]) ->
-    Fill([b, 4], 0), as PyTorch starts the states of recurrent layers; else slice what was taken as a scalar."""
+    Fill([b, 4], 0), as PyTorch starts the states of recurrent layers; else slice what was taken as a scalar, or do
+    without sizes."""
     part = op.operands[0].op if op.operands[0] is not None else None
     filled = part.operands[0] if part is not None and part.kind in SLICES else None
     shape = op.operands[1] if op.kind == "tf.Reshape" else None
     if filled is None or filled.op is None or filled.op.kind != "tf.Fill" or shape is None or shape.is_const:
-        return _element(op, tf)
+        return _element(op, tf) or (plain_reshape(op, tf) if shape is not None else None)
     return [tf.add("Fill", [shape, filled.op.operands[1]], {}, filled.dtype, op.result.shape)]
 
 
