@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,8 @@ class OpFunction:
             if name not in self.attrs and name not in IRRELEVANT and not name.startswith("_"):
                 return f"the attribute {name}={value!r} is not supported"
         if not self.required <= len(op.operands) <= self.most:
-            return f"{len(op.operands)} operands are not supported"
+            most = "" if self.most == self.required else f" to {self.most}" if self.most < math.inf else " or more"
+            return f"{len(op.operands)} operands are not supported; {self.required}{most} are"
         return None
 
     def __call__(self, context: Any, op: Op, operands: Any) -> Any:

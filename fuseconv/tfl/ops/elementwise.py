@@ -12,6 +12,13 @@ from fuseconv.tfl.opdef import ResultType, op
 from fuseconv.tfl.type_inference import ShapeError, broadcast, merged, same
 
 
+def _one_type(x: Value, y: Value) -> DType:
+    """Return the type of both operands. Raises ShapeError for two types: no kernel converts one to the other."""
+    if x.dtype is not y.dtype:
+        raise ShapeError(f"its operands are of {x.dtype} and {y.dtype}")
+    return x.dtype
+
+
 @op({
     "FLOOR_DIV": "FloorDivOptions", "FLOOR_MOD": "FloorModOptions", "POW": "PowOptions",
     "MAXIMUM": "MaximumMinimumOptions", "MINIMUM": "MaximumMinimumOptions",
@@ -20,7 +27,7 @@ from fuseconv.tfl.type_inference import ShapeError, broadcast, merged, same
 })  # fmt: skip
 def binary(x: Value, y: Value) -> ResultType:
     """Return the type of operands of one type, and the shape that they broadcast to."""
-    return x.dtype, broadcast(x.shape, y.shape)
+    return _one_type(x, y), broadcast(x.shape, y.shape)
 
 
 @op({
@@ -28,6 +35,7 @@ def binary(x: Value, y: Value) -> ResultType:
     "GREATER": "GreaterOptions", "GREATER_EQUAL": "GreaterEqualOptions",
 })  # fmt: skip
 def comparison(x: Value, y: Value) -> ResultType:
+    _one_type(x, y)
     return types.BOOL, broadcast(x.shape, y.shape)
 
 

@@ -23,6 +23,13 @@ def test_shapes_and_types() -> None:
     assert tfl.cast(X, out_data_type="INT32").dtype is INT32
 
 
+@pytest.mark.parametrize("name", ["add", "mul", "squared_difference", "less", "equal"])
+def test_operands_are_of_one_type(name: str) -> None:
+    tfl = Builder([])
+    with pytest.raises(ShapeError, match="its operands are of float32 and int32"):
+        getattr(tfl, name)(X, Value(INT32, (2, 1)))
+
+
 def test_shapes_that_do_not_fit() -> None:
     with pytest.raises(Exception, match=r"\[2, 1, 3\]|\[4\]|do not|broadcast"):
         Builder([]).add(Value(FLOAT32, (2, 3)), Value(FLOAT32, (4,)))
