@@ -68,7 +68,7 @@ LEFT = {
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
         quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:EXPANDS
         tfl/kernel_limits.py:WANT_ELEMENTS tfl/kernel_limits.py:_READ_THEIR_TYPE
-        quantize/channel_means.py:_PRODUCTS""",
+        quantize/channel_means.py:_PRODUCTS quantize/activations.py:_SLOW""",
     "ops of a file, which is not IR": """tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN
         verification_layers.py:_CONVERSIONS quantize/existing.py:_CONVERT
         report/advice.py:_BOUNDS report/advice.py:_ON_IDS""",

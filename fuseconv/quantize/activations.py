@@ -1,7 +1,8 @@
-"""Compute activations of int8 by ops that are fast on a CPU.
+"""Compute what has slow kernels of int8 as it is fast on a CPU: activations and quotients.
 
-LiteRT's own kernels of HARD_SWISH, RELU and RELU6 take 6 ns an element on x86, and XNNPACK has none for int8. Its sums
-and products take a tenth of a nanosecond, with an activation fused or not; LiteRT's own are faster, too.
+LiteRT's own kernels of these take 4 to 30 ns an element on x86, and XNNPACK has none for int8. For floats it has, which
+take 0.1 ns with a DEQUANTIZE and a QUANTIZE around them, and round once. Where all is to be in integers, activations
+are sums and products, of which XNNPACK has kernels.
 """
 
 from __future__ import annotations
@@ -9,14 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Op, Quantization, Value, constant
+from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
 from fuseconv.quantize.affine import Range, parameters, quantized
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.integer import Kernels
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS
 
+# XNNPACK has kernels of them for floats, and none for int8. RELU fused into a sum is as fast.
+_SLOW = frozenset({"DIV", "HARD_SWISH", "PRELU", "SQUARED_DIFFERENCE"})
+_WHY = "on a CPU floats are faster, with conversions around it"
 # XNNPACK takes sums whose operands have steps of at least and less than so many steps of the result. LiteRT's own
 # kernel ends the process where it has steps finer than those of an operand by 1 << 19.
 _LEAST_RATIO, _END_OF_RATIOS = 2.0**-10, 2.0**8
+
+
+def slower(graph: Graph, kernels: Kernels, on_cpu: bool) -> dict[Op, str]:
+    """Return the ops that stay float on a CPU, as that takes less time, and why."""
+    if not on_cpu or kernels.activations is not types.INT8:
+        return {}
+    return {op: _WHY for op in graph.ops if op.type in _SLOW}
 
 
 def expand_activation(op: Op, out: list[Op], exact: bool) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
-from fuseconv.quantize import fake_quant, lstm, shifts
+from fuseconv.quantize import activations, fake_quant, lstm, shifts
 from fuseconv.quantize.affine import Range, constant_range, have_scales, parameters
 from fuseconv.quantize.grids import largest_numbers
 from fuseconv.quantize.loops import Carried, carried_scales, gates, join_ranges, join_steps, loops, wide_values
@@ -116,7 +116,7 @@ def choose_recipes(
     recipes = {}
     for graph in module.graphs():
         wider = narrow_ranges(graph, ranges, kernels)
-        coarse = coarse_ops(graph, ranges, wider, kernels, graph in main)
+        coarse = activations.slower(graph, kernels, hybrid) | coarse_ops(graph, ranges, wider, kernels, graph in main)
         recipes[graph] = _sorted_ops(graph, ranges, coarse, kernels, selection)
     if kernels.activations is types.INT8:
         if float_sums:

@@ -60,7 +60,32 @@ def test_hard_swish_is_a_product() -> None:
       %d: float32[n] = tfl.DEQUANTIZE(%y)
       return %d
     }
-    """, quantize="int8", calibration=measured(x=(-3, 20.90625), y=(-0.375, 31.5)))
+    """, quantize="int8", io_types="int8", calibration=measured(x=(-3, 20.90625), y=(-0.375, 31.5)))
+
+
+def test_floats_are_faster_than_some_kernels() -> None:
+    context = check_pass("to-integers", """
+    main {
+      input %x: float32[n]
+      %a: float32[n] = tfl.TANH(%x)
+      %y: float32[n] = tfl.HARD_SWISH(%a)
+      %z: float32[n] = tfl.LOGISTIC(%y)
+      return %z
+    }
+    """, """
+    main {
+      input %x: float32[n]
+      %q: int8[n]<0.5:-118> = tfl.QUANTIZE(%x)
+      %a: int8[n]<0.0078125> = tfl.TANH(%q)
+      %b: float32[n] = tfl.DEQUANTIZE(%a)
+      %y: float32[n] = tfl.HARD_SWISH(%b)
+      %r: int8[n]<0.00390625> = tfl.QUANTIZE(%y)
+      %z: int8[n]<0.00390625:-128> = tfl.LOGISTIC(%r)
+      %d: float32[n] = tfl.DEQUANTIZE(%z)
+      return %d
+    }
+    """, quantize="int8", calibration=measured(x=(-5, 122.5), a=(-1, 1), y=(-0.5, 0.49609375), z=(0.25, 0.75)))
+    assert "on a CPU floats are faster, with conversions around it" in {item.why for item in context.report.quantized}
 
 
 @pytest.mark.parametrize("of_plan", [False, True])
@@ -110,5 +135,5 @@ def _quantized(module: Module, found: Range, of_plan: bool) -> Module:
     report = Report("a", plans_arena=of_plan)
     values = [*module.signatures[0].graph.inputs, *(op.result for op in module.signatures[0].graph.ops)]
     calibration = Calibration(ranges=dict.fromkeys(values, found))
-    to_integers(module, report, calibration, "int8", Selection(), "float", None)
+    to_integers(module, report, calibration, "int8", Selection(), "int8", None)
     return module
