@@ -11,6 +11,7 @@ from fuseconv.tf.iota import counts_up
 from fuseconv.tf.operands import content_of, is_reversal
 from fuseconv.tf.terms import either_way
 from fuseconv.tf.traits import ADDS, RESHAPES
+from fuseconv.transforms.tf.slice_bounds import elements_of, slice_bounds
 
 # Attributes of a slice without shrunk or new dimensions.
 _OPEN = {"begin_mask", "end_mask"}
@@ -42,29 +43,17 @@ def open_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def placed_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name a slice that starts at a known place: XlaDynamicSlice(x, [0, 4]) -> StridedSlice(x, [0, 4])."""
-    x, *bounds = op.operands
-    starts, sizes = map(content_of, bounds)
-    if starts is None or x is None or x.shape is None or op.result.shape is None:
+    x, start, size = op.operands
+    starts, sizes = elements_of(start), elements_of(size)
+    if starts is None or sizes is None or x is None or x.shape is None or not len(starts) == len(sizes) == x.rank:
         return None
     opened: list[tuple] = []
-    # The contents know n - 1, which is no shape before a run: it may be below 0.
-    wanted = op.result.shape if sizes is None else [*np.reshape(sizes, -1)]
-    for first, taken, size in zip(np.reshape(starts, -1), wanted, x.shape):
-        left = size - taken
-        if left == 0:
-            opened.append((0, size, size))
-        elif not isinstance(left, (int, np.integer)):
-            if not isinstance(taken, int) or first not in (0, left):
-                return None
-            opened.append((0, taken, size) if first == 0 else (-taken, size, size))
-        elif isinstance(first, (int, np.integer)):
-            begin = min(max(int(first), 0), left)
-            # What is cut off behind is counted from the end, where a run tells the size.
-            end = size if begin == left else begin + taken if isinstance(taken, int) else begin - left
-            opened.append((begin, end, size))
-        else:
+    for first, taken, whole in zip(starts, sizes, x.shape):
+        bounds = (0, whole) if taken is whole or taken == whole else slice_bounds(first, taken, whole)
+        if bounds is None:
             return None
-    return _cut(op, x, opened, [1] * len(opened), tf) if len(opened) == len(x.shape) else None
+        opened.append((*bounds, whole))
+    return _cut(op, x, opened, [1] * len(opened), tf)
 
 
 def _cut(op: Op, x: Value, bounds: list[tuple], strides: list[int], tf: TfBuilder) -> list[Value] | None:

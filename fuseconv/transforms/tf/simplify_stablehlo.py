@@ -357,7 +357,9 @@ def _element(op: Op, tf: TfBuilder) -> list[Value] | None:
         return None
     if not isinstance(begin[0], int) or begin[0] < 0 or end[0] != begin[0] + 1:
         return None
-    return [tf.add("StridedSlice", cut.operands, {}, op.result.dtype, (1,))]
+    made = tf.add("StridedSlice", cut.operands, {}, op.result.dtype, (1,))
+    made.content = op.result.content
+    return [made]
 
 
 def _one_more(value: Value) -> Value | None:

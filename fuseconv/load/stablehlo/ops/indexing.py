@@ -194,14 +194,11 @@ def _single(
 ) -> Value:  # fmt: skip
     """Return the one slice that one index says."""
     starts, indexed = where, numbers.index_map
-    if len(indexed) == 1:
-        # A start that is made of sizes is known, through this, as one.
-        around = [0] * indexed[0], [0] * (kind.rank - 1 - indexed[0])
-        before, after = ([tf.const(zeros)] if zeros else [] for zeros in around)
-        starts = tf.ConcatV2(*before, where, *after, 0) if kind.rank > 1 else where
-    elif indexed != list(range(kind.rank)):
-        places = tf.const([[axis] for axis in indexed])
-        starts = tf.ScatterNd(places, where, tf.ints([kind.rank]), dtype=types.INT32)
+    if indexed != list(range(kind.rank)):
+        # Starts that are made of sizes are known, as such, through these.
+        order = [indexed.index(axis) if axis in indexed else len(indexed) for axis in range(kind.rank)]
+        begins = [where] if len(indexed) == 1 else [tf.Slice(where, [place], [1]) for place in range(len(indexed))]
+        starts = tf.ConcatV2(*([*begins, tf.const([0])][place] for place in order), 0)
     wanted = tf.ints([size or 0 for size in sizes]) if None not in sizes else all_sizes
     made = tf.XlaDynamicSlice(x, starts, tf.as_int32(wanted))  # type: ignore[arg-type]
     return tf.Squeeze(made, squeeze_dims=sorted(numbers.left_out)) if numbers.left_out else made
