@@ -156,7 +156,8 @@ class Fusion:
             raise TypeError(f"the name of a fusion is a text, not {self.name!r}")
         roots = [self.root] if isinstance(self.root, (Composite, Pattern)) else self.root
         if not isinstance(roots, (list, tuple)) or not roots or not all(map(_is_root, roots)):
-            raise TypeError(f"the fusion {self.name} is of a composite, or of patterns, not {self.root!r}")
+            help = "; mark the function with @pattern" if callable(self.root) else ""
+            raise TypeError(f"the fusion {self.name} is of a composite, or of patterns, not {self.root!r}{help}")
         named = self.root.operands if isinstance(self.root, Composite) else (*self.parameters, *self.op_names)
         taken = [name for name in named if hasattr(Match, name) or name in Match.__dataclass_fields__]
         if taken:

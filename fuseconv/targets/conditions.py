@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.errors import suggestion
 from fuseconv.targets.signature import OpSignature
 from fuseconv.targets.target import Condition
+from fuseconv.tfl import schema
 
 FLOATS = "float32 float16"
 _LARGEST_FLOAT16 = 65504.0
@@ -61,7 +63,7 @@ def constant(*indices: int) -> Condition:
 
 def types(allowed: str, *indices: int) -> Condition:
     """Demand these element types, separated by spaces, of these operands; of all tensors if none is named."""
-    names = allowed.split()
+    names = _types(allowed)
 
     def check(op: OpSignature) -> str | None:
         tensors = [op.operand(index) for index in indices] if indices else op.tensors
@@ -73,7 +75,7 @@ def types(allowed: str, *indices: int) -> Condition:
 
 def without_types(refused: str) -> Condition:
     """Demand that no tensor is of these element types."""
-    names = refused.split()
+    names = _types(refused)
 
     def check(op: OpSignature) -> str | None:
         return next((f"a tensor is of {tensor.dtype}" for tensor in op.tensors if tensor.dtype in names), None)
@@ -135,7 +137,9 @@ def option(name: str, *allowed: Any) -> Condition:
 
 
 def activation(*allowed: str) -> Condition:
-    """Demand one of these fused activations, or none."""
+    """Demand one of these fused activations, or none. Raises ValueError for one that TFLite does not know."""
+    for name in allowed:
+        schema.check_option("AddOptions", "fused_activation_function", name)
     return option("fused_activation_function", "NONE", *allowed)
 
 
@@ -188,6 +192,15 @@ def within_float16(*kinds: str) -> Condition:
         return None
 
     return check
+
+
+def _types(names: str) -> list[str]:
+    """Return the names of element types, separated by spaces. Raises ValueError for one that is none."""
+    known = [name.lower() for name in schema.enum("TensorType")]
+    for name in names.split():
+        if name not in known:
+            raise ValueError(f"no element type is called {name}{suggestion(name, known)}")
+    return names.split()
 
 
 def _span(low: int, high: int) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fuseconv.errors import suggestion
 from fuseconv.targets.signature import CUSTOM, OpSignature
+from fuseconv.tfl import schema
 
 # Tells why an op is refused, as the end of a sentence that the op begins; None if the condition holds.
 Condition = Callable[[OpSignature], "str | None"]
@@ -34,8 +36,13 @@ class Target:
     on_cpu: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name or not self.rules:
+        if not all(isinstance(text, str) and text for text in (self.name, self.rules)):
             raise TypeError(f"a target has a name and tells the source of its rules, which {self.name!r} does not")
+        known = schema.enum("BuiltinOperator")
+        for type in (*self.ops, *self.refused):
+            if type not in known:
+                why = f"rules of {type}, which is no op of TFLite{suggestion(type, known)}"
+                raise ValueError(f"the target {self.name} has {why}")
 
     def knows(self, type: str) -> bool:
         """Return whether the target takes some op of this type."""

@@ -12,7 +12,7 @@ from fuseconv import targets
 from fuseconv.cli import main
 from fuseconv.errors import InputError
 from fuseconv.fuse.registry import Registry
-from fuseconv.targets.conditions import operands
+from fuseconv.targets.conditions import activation, operands, types
 from fuseconv.targets.target import Target, table, takes
 from fuseconv.tfl import schema
 from tests.targets.refusals import why
@@ -73,6 +73,17 @@ def test_a_list_of_something_else_is_refused() -> None:
         Registry(_plugin("gpu"))
     with pytest.raises(TypeError, match="tells the source of its rules"):
         Target("acme", "")
+
+
+def test_what_is_misspelt_is_told() -> None:
+    with pytest.raises(ValueError, match=r"acme has rules of RELUU, which is no op of TFLite; did you mean RELU\?"):
+        Target("acme", "our handbook", takes("TANH RELUU"))
+    with pytest.raises(TypeError, match="tells the source of its rules"):
+        Target("acme", takes("RELU"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no element type is called float; did you mean"):
+        types("int8 float")
+    with pytest.raises(ValueError, match="'RELU7' is no ActivationFunctionType; there are NONE, RELU,"):
+        activation("RELU7")
 
 
 def test_an_op_stands_in_one_row() -> None:
