@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fuseconv.errors import suggestion
+from fuseconv.errors import module_error, suggestion
 from fuseconv.targets.signature import CUSTOM, OpSignature
 from fuseconv.tfl import schema
 
@@ -53,10 +53,20 @@ class Target:
         if not self.knows(op.type):
             return f"it has no custom op {op.custom_code}" if op.type == CUSTOM else f"it has no {op.type}"
         for condition in (*self.every, *self.ops.get(op.type, ())):
-            why = condition(op)
+            try:
+                why = condition(op)
+            except Exception as error:
+                # A plug-in's condition is the user's code and may raise anything.
+                raise self._wrong(condition, op, error) from error
             if why is not None:
+                if not isinstance(why, str):
+                    raise self._wrong(condition, op, f"must return why the op is refused, or None, not {why!r}")
                 return why
         return None
+
+    def _wrong(self, condition: Condition, op: OpSignature, error: Exception | str) -> Exception:
+        """Return what to raise where a condition is wrong."""
+        return module_error(f"a condition of the target {self.name} on {op.type}", condition, error)
 
 
 def takes(types: str, *conditions: Condition) -> Rules:

@@ -13,7 +13,8 @@ from fuseconv.cli import main
 from fuseconv.errors import InputError
 from fuseconv.fuse.registry import Registry
 from fuseconv.targets.conditions import activation, operands, types
-from fuseconv.targets.target import Target, table, takes
+from fuseconv.targets.signature import OpSignature
+from fuseconv.targets.target import Condition, Target, table, takes
 from fuseconv.tfl import schema
 from tests.targets.refusals import why
 
@@ -84,6 +85,16 @@ def test_what_is_misspelt_is_told() -> None:
         types("int8 float")
     with pytest.raises(ValueError, match="'RELU7' is no ActivationFunctionType; there are NONE, RELU,"):
         activation("RELU7")
+
+
+@pytest.mark.parametrize(("condition", "why"), [
+    (lambda op: True, r"on RELU \(.*test_target.py:\d+\) must return why the op is refused, or None, not True"),
+    (lambda op: op.shape, r"on RELU \(.*test_target.py:\d+\) failed: AttributeError: .*shape"),
+])  # fmt: skip
+def test_a_condition_that_is_wrong_is_named(condition: Condition, why: str) -> None:
+    target = Target("acme", "our handbook", takes("RELU", condition))
+    with pytest.raises(InputError, match=f"a condition of the target acme {why}"):
+        target.refusal(OpSignature("RELU", 1, [], [], {}))
 
 
 def test_an_op_stands_in_one_row() -> None:
