@@ -127,7 +127,13 @@ def module_pass(
     after: str = "",
 ) -> Callable[[Callable[..., Any]], Pass]:
     """Declare the decorated function as the pass of this name. A converter module says `before` or `after` which pass
-    its own is to run; those that come with fuseconv stand in `pipeline.py`."""
+    its own is to run; those that come with fuseconv stand in `pipeline.py`. Raises TypeError for what is no
+    name or no fact."""
+    if not isinstance(name, str):
+        raise TypeError("a pass is marked with @module_pass(NAME, before=PASS), and not with @module_pass alone")
+    for fact in (*requires, *ensures):
+        if not isinstance(fact, Fact):
+            raise TypeError(f"the pass {name} requires and ensures facts of fuseconv.facts, not {fact!r}")
     return lambda function: Pass(name, function, requires, ensures, None, kinds, after_changes, before, after)
 
 

@@ -214,8 +214,15 @@ def test_a_converter_module_offers_passes() -> None:
     assert [item.name for item in Registry(plugin).passes] == ["acme-check"]
     plugin = ModuleType("acme")
     exec("from fuseconv.pass_manager import module_pass\n@module_pass('p')\ndef p(module): 'Look.'\n", plugin.__dict__)
-    with pytest.raises(InputError, match="the pass p of acme must say which pass it stands before, or after"):
+    with pytest.raises(InputError, match="the pass p of acme must say by before=, or by after=, where it stands"):
         Registry(plugin)
+
+
+def test_what_a_pass_is_not_declared_with() -> None:
+    with pytest.raises(TypeError, match="not with @module_pass alone"):
+        module_pass(lambda module: None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"the pass p requires and ensures facts .*, not 'TFL_ONLY'"):
+        module_pass("p", requires=("TFL_ONLY",))  # type: ignore[arg-type]
 
 
 def test_setting_the_same_operands_is_no_edit() -> None:

@@ -119,7 +119,7 @@ class Registry:
 
     def _add_pass(self, item: Pass, origin: str) -> None:
         if bool(item.before) == bool(item.after):
-            raise InputError(f"the pass {item.name} of {origin} must say which pass it stands before, or after")
+            raise InputError(f"the pass {item.name} of {origin} must say by before=, or by after=, where it stands")
         self.passes.append(item)
 
     def targets(self) -> OpTable[Target]:
