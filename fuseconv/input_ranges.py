@@ -83,4 +83,4 @@ def _ends(ends: Any, told: str) -> InputRange:
 
 
 def _no_range(told: Any) -> InputError:
-    return InputError(f"--input-range {told} is no range of whole numbers: write NAME=0:29999, with the largest number")
+    return InputError(f"--input-range {told} is no range of whole numbers: write NAME=0:29999, both numbers included")

@@ -98,7 +98,7 @@ def opened(model: Any) -> Iterator[Source]:
         yield found
         return
     if not callable(getattr(model, "export", None)):
-        raise InputError(f"{model_name(model)} cannot be converted: {_advice(model)}")
+        raise InputError(f"{_told(model)} cannot be converted: {_advice(model)}")
     import tempfile  # most models are on disk already
 
     with tempfile.TemporaryDirectory(prefix="fuseconv-") as folder:
@@ -265,9 +265,19 @@ def _exported(model: Any, folder: Path) -> Path:
     return folder
 
 
+def _told(model: Any) -> str:
+    """Return what was given that is no model: "list of str"."""
+    if not isinstance(model, (list, tuple, Mapping)):
+        return model_name(model)
+    kinds = dict.fromkeys(type(item).__name__ for item in (model.values() if isinstance(model, Mapping) else model))
+    return f"{type(model).__name__} of {' and '.join(kinds) or 'nothing'}"
+
+
 def _advice(model: Any) -> str:
     if type(model).__module__.partition(".")[0] in ("jax", "jaxlib"):
         return "give jax.export.export(jax.jit(function), platforms=['cpu'])(shapes)"
+    if is_path(model):
+        return "give one path, and not a list"
     if callable(model) and not isinstance(model, type):
         return "make a tf.function of it with an input_signature"
     return f"give {TAKEN}"

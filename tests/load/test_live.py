@@ -307,6 +307,8 @@ class _Lazy:
     (_Failing(), r"_Failing.export\(\) failed: RuntimeError: the disk is full of eels"),
     (_Lazy(), r"_Lazy.export\(directory\) wrote no SavedModel there"),
     (_function, "function '_function' cannot be converted: make a tf.function of it with an input_signature"),
+    (["model"], "model cannot be a signature: give one path, and not a list"),
+    ({}, "dict of nothing cannot be converted: give a path"),
     (3, "int cannot be converted: give a path, a Keras model"),
     ([_function], "function '_function' cannot be a signature"),
     (tf.Module(), "Module 'module' cannot be converted"),

@@ -52,8 +52,8 @@ def int_range_optimizations(module: Module, input_ranges: Mapping[str, InputRang
 
 def _of_inputs(module: Module, input_ranges: Mapping[str, InputRange]) -> dict[Value, Range]:
     inputs = [dict(zip(signature.inputs, signature.graph.inputs)) for signature in module.signatures]
-    types = [{name: value.dtype.numpy for name, value in values.items()} for values in inputs]
-    given = checked_ranges(input_ranges, list(zip([signature.names for signature in module.signatures], types)))
+    dtypes = [{name: value.dtype.numpy for name, value in values.items()} for values in inputs]
+    given = checked_ranges(input_ranges, list(zip([signature.names for signature in module.signatures], dtypes)))
     return {
         values[name]: Range((low,), (high,))
         for values, found in zip(inputs, given) for name, (low, high) in found.items()
