@@ -22,7 +22,7 @@ import numpy as np
 
 from fuseconv.api import convert
 from fuseconv.custom_op_file import CustomFunction, CustomOpFile
-from fuseconv.errors import UnsupportedError, needing_packages
+from fuseconv.errors import InputError, UnsupportedError, needing_packages
 from fuseconv.fuse.isolation import signature_tensors
 from fuseconv.ir import types
 from fuseconv.report.records import Report
@@ -96,6 +96,12 @@ def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Con
     with needing_packages("fuseconv.testing"):
         import tensorflow as tf
 
+    if not callable(fn):
+        raise InputError(f"a function of tensors is converted here, and not {fn!r}: fuseconv.convert takes models")
+    for spec in specs:
+        if not isinstance(getattr(spec, "shape", None), tf.TensorShape):
+            raise InputError(f"an argument is told by a tf.TensorSpec, such as tf.TensorSpec([None, 3]), not {spec!r}")
+
     def run(*args: Any) -> dict[str, Any]:
         results = tf.nest.flatten(fn(*args))
         return {f"y{index}": result for index, result in enumerate(results)}
@@ -157,7 +163,8 @@ def check(
     lost = [name for name, fate in converted.report.account().items() if not fate]
     assert not lost, f"the report does not say what became of {lost}"
     if ops is not None:
-        assert Counter(converted.ops) == Counter(ops), f"the ops are {converted.ops}"
+        wanted = list(ops)
+        assert Counter(converted.ops) == Counter(wanted), f"the ops are {converted.ops}, and not {wanted}"
     dynamic = any(None in spec.shape.as_list() for spec in specs)
     sizes = batches if dynamic else batches[:1]
     _compare(converted, specs, sizes, inputs, atol, rng, functions)

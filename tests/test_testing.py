@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import fuseconv
 from fuseconv import testing
-from fuseconv.errors import UnsupportedError
+from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.testing import assert_close, check, check_refused, convert_function, implements
 from fuseconv.verifying import verify
 
@@ -60,8 +60,16 @@ def test_what_is_wrong_after_one_resize_only_is_the_runtimes(resizes, monkeypatc
 
 
 def test_wrong_ops_are_noticed():
-    with pytest.raises(AssertionError, match="the ops are"):
+    with pytest.raises(AssertionError, match=r"the ops are \['RELU'\], and not \['RELU6'\]"):
         check(tf.nn.relu, tf.TensorSpec([None, 2]), ops=["RELU6"])
+
+
+def test_what_is_no_function_and_no_spec_is_told():
+    with pytest.raises(InputError, match=r"is converted here, and not 'model': fuseconv.convert takes models"):
+        check("model", tf.TensorSpec([None, 2]))
+    for spec in ([None, 2], np.zeros((2, 2), np.float32)):
+        with pytest.raises(InputError, match=r"is told by a tf.TensorSpec, such as tf.TensorSpec\(\[None, 3\]\), not "):
+            check(tf.nn.relu, spec)
 
 
 def test_refusals_must_be_for_the_reason_given():
