@@ -24,6 +24,7 @@ from fuseconv.transforms.tf.floor_division import floor_division, floor_remainde
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
 from fuseconv.transforms.tf.known_slices import open_slice, placed_slice, strided_slice
+from fuseconv.transforms.tf.one_hot_rows import one_hot
 from fuseconv.transforms.tf.plain_reshapes import plain_reshape
 
 # A mean of so many elements at most is told apart from another quotient, by its divisor as float32.
@@ -371,8 +372,8 @@ def _one_more(value: Value) -> Value | None:
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BatchMatMulV2": _shared_weights,
-    "tf.BroadcastTo": _filled, "tf.Expm1": elu_below_zero, "tf.GatherNd": batch_gather, "tf.GatherV2": strided_slice,
-    "tf.LogicalAnd": _in_bounds,
+    "tf.BroadcastTo": _filled, "tf.Cast": one_hot, "tf.Expm1": elu_below_zero, "tf.GatherNd": batch_gather,
+    "tf.GatherV2": strided_slice, "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
     "tf.StridedSlice": open_slice, "tf.Sub": _difference,
     "tf.XlaDynamicSlice": placed_slice, "tf.XlaReduceWindow": _windows,
