@@ -104,10 +104,7 @@ class IntegerRangeAnalysis:
         self.same: dict[Value, Value] = {}
         self.depth = 0
         self.general: set[Graph] = set()
-        self.runs = Counter(
-            body for graph in module.graphs() for op in graph.ops if op.kind in RUNNERS
-            for body, _ in bodies(op, module)
-        )  # fmt: skip
+        self.runs = Counter(body for graph in module.graphs() for op in graph.ops for body, _ in bodies(op, module))
 
     def of(self, value: Value | None) -> _Known:
         """Return the range of a value, if it is known."""
@@ -120,6 +117,8 @@ class IntegerRangeAnalysis:
     def walk(self, graph: Graph) -> None:
         """Find the ranges of all results in a graph, from those of its inputs."""
         for op in graph.ops:
+            for value in op.results:
+                self.same.pop(value, None)
             results: list[_Known] = [None] * len(op.results)
             if op.kind in RUNNERS:
                 results = self.run(op)
@@ -136,7 +135,6 @@ class IntegerRangeAnalysis:
                 return TRUE if op.kind == "tf.Equal" else FALSE
         same = handed_on(op, ranges) if op.kind in BOUNDS else None
         if same is None:
-            self.same.pop(op.result, None)
             return range_of_result(op, ranges)
         self.same[op.result] = self.same.get(same, same)
         return self.of(same)
