@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Op, Value, detach, replace_uses
 from fuseconv.ir.slice_spec import Insert, Pick, SliceSpec, Take
 from fuseconv.tf.builder import TfBuilder
@@ -9,7 +10,7 @@ from fuseconv.tf.operands import content_of, is_reversal
 from fuseconv.tf.traits import SLICES
 
 
-def read_last_row(loop: Op, graph: Graph, rows: Value, state: Value, place: int) -> bool:
+def read_last_row(loop: Op, graph: Graph, rows: Value, state: Value, place: Dim) -> bool:
     """Let slices of the last row read the state: StridedSlice(Transpose(rows, [1, 0, 2]), [:, -1]) -> state.
 
     rows, state: results of the loop; row number `place` is the state. Returns whether nothing else of the rows is read,
@@ -30,7 +31,7 @@ def read_last_row(loop: Op, graph: Graph, rows: Value, state: Value, place: int)
     return True
 
 
-def _slices(rows: Value, place: int) -> list[tuple[Op, int]] | None:
+def _slices(rows: Value, place: Dim) -> list[tuple[Op, int]] | None:
     """Return the slices that take one row, and along which dimension; None if anything else reads the rows."""
     found: list[tuple[Op, int]] = []
     pending = [(rows, list(range(rows.rank or 0)), place)]
@@ -42,7 +43,7 @@ def _slices(rows: Value, place: int) -> list[tuple[Op, int]] | None:
             moved = content_of(reader.operands[1]) if reader.kind == "tf.Transpose" else None
             if moved is not None:
                 pending.append((reader.result, [order[dim] for dim in moved.reshape(-1)], row))
-            elif reader.kind == "tf.ReverseV2" and is_reversal(reader, axis) and isinstance(count, int):
+            elif reader.kind == "tf.ReverseV2" and is_reversal(reader, axis):
                 pending.append((reader.result, order, count - 1 - row))
             elif reader.kind in SLICES and others == sorted(others) and _takes_row(reader, axis, row):
                 found.append((reader, axis))
@@ -51,7 +52,7 @@ def _slices(rows: Value, place: int) -> list[tuple[Op, int]] | None:
     return found
 
 
-def _takes_row(op: Op, axis: int, place: int) -> bool:
+def _takes_row(op: Op, axis: int, place: Dim) -> bool:
     """Return whether a slice takes one row along a dimension, and all of the others."""
     spec, shape = SliceSpec.of(op), op.operands[0].shape  # type: ignore[union-attr]
     entries = None if spec is None or shape is None else spec.unfold(len(shape))
@@ -59,7 +60,7 @@ def _takes_row(op: Op, axis: int, place: int) -> bool:
         return False
     count, entry = shape[axis], entries[axis]
     others = [*zip(entries[:axis], shape), *zip(entries[axis + 1 :], shape[axis + 1 :])]
-    if not isinstance(count, int) or any(isinstance(one, Insert) or not one.takes_all(size) for one, size in others):
+    if any(isinstance(one, Insert) or not one.takes_all(size) for one, size in others):
         return False
     if isinstance(entry, Pick):
         return entry.index in (place, place - count)
@@ -67,4 +68,8 @@ def _takes_row(op: Op, axis: int, place: int) -> bool:
         return False
     if not all(bound is None or isinstance(bound, int) for bound in (entry.begin, entry.end)):
         return False
-    return [*range(count)][entry.begin : entry.end] == [place]
+    if isinstance(count, int):
+        return [*range(count)][entry.begin : entry.end] == [place]
+    # Of rows whose number a run tells, the first and the last one can be named.
+    named = {0: (entry.begin or 0, entry.end) == (0, 1), count - 1: (entry.begin, entry.end) == (-1, None)}
+    return named.get(place, False)

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.operands import content_of
+from fuseconv.tf.operands import content_of, nonnegative
 from fuseconv.tf.traits import ADDS, RESHAPES, SELECTS
 from fuseconv.transforms.loops.last_rows import read_last_row
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
@@ -30,8 +31,9 @@ _MOST_VECTORS = 256
 def raise_scans(module: Module) -> bool:
     """Let loops read rows and write lists: XlaDynamicUpdateSlice(ys, y, i) -> TensorListSetItem(ys, i, y).
 
-    XlaDynamicSlice(xs, i) -> GatherV2(xs, i). Where the number of steps is known, each row that is read is there, and
-    each row is written once. Requires inferred shapes; dead ops stay. Returns whether anything changed."""
+    XlaDynamicSlice(xs, i) -> GatherV2(xs, i). Where the number of steps is known, if only as the size of a tensor, each
+    row that is read is there, and each row is written once. Requires inferred shapes; dead ops stay. Returns whether
+    anything changed."""
     changed = False
 
     def visit(op: Op, graph: Graph) -> None:
@@ -49,13 +51,12 @@ class _Scan:
         self.op, self.graph = op, graph
         self.form = LoopForm(op, module)
         self.body = self.form.body
-        steps = self.form.steps()
-        # 0 where the number is not known.
-        self.steps = steps if isinstance(steps, int) else 0
+        # 0 where the number is not known, not even as a size.
+        self.steps = self.form.steps() or 0
 
     def raised(self) -> bool:
         """Rewrite the loop; return whether anything changed."""
-        if self.steps < 1:
+        if self.steps == 0:
             return False
         before = len(self.body.ops)
         changed = self.rewrite(SELECTS, self.known_side)
@@ -89,15 +90,15 @@ class _Scan:
         added = wrapped.op if wrapped is not None else None
         places = self.places(index)
         wraps = added is not None and added.kind in ADDS and index in added.operands
-        return index if wraps and places is not None and places[0] >= 0 else None
+        return index if wraps and places is not None and nonnegative(places[0]) else None
 
-    def places(self, value: Value | None) -> tuple[int, int] | None:
+    def places(self, value: Value | None) -> tuple[Dim, Dim] | None:
         """Return the least and the largest number that an index takes in the steps."""
         course = self.form.course(value)
-        if course is None or not isinstance(course[0], int):
+        if course is None:
             return None
         first, last = course[0], course[0] + course[1] * (self.steps - 1)
-        return min(first, last), max(first, last)
+        return (first, last) if course[1] >= 0 else (last, first)
 
     def indexed(self, start: Value | None, shape: tuple, sizes: tuple) -> tuple[int, Value] | None:
         """Return the axis and the index of the one row of a tensor that a slice of these sizes starts at; None if it
@@ -107,25 +108,23 @@ class _Scan:
             return None
         moving = [axis for axis, each in enumerate(starts) if isinstance(each, Value)]
         cut = [axis for axis, (size, whole) in enumerate(zip(sizes, shape)) if size != whole and axis not in moving]
-        if len(moving) != 1 or cut or sizes[moving[0]] != 1 or not isinstance(shape[moving[0]], int):
+        if len(moving) != 1 or cut or sizes[moving[0]] != 1:
             return None
         index = starts[moving[0]]
         assert isinstance(index, Value)
         places = self.places(index)
-        if places is None or places[0] < 0 or places[1] >= shape[moving[0]]:
+        if places is None or not (nonnegative(places[0]) and nonnegative(shape[moving[0]] - 1 - places[1])):
             return None
         return moving[0], index
 
-    def components(self, value: Value | None, left: Iterator[int]) -> list[int | Value] | None:
+    def components(self, value: Value | None, left: Iterator[int]) -> list[Dim | Value] | None:
         """Return the elements of a vector, or of a number that stands for one, those that are not known as the scalars
-        that they are; None if they are none. Those of dimensions that are taken whole do not matter, as 0 does for
-        these. left: counts the vectors that may yet be looked at."""
+        that they are; None if they are none. left: counts the vectors that may yet be looked at."""
         if next(left, None) is None:
             return None
         content = content_of(value)
         if content is not None and content.ndim <= 1:
-            content = content.reshape(-1)
-            return [int(each) if isinstance(each, (int, np.integer)) else 0 for each in content]
+            return [each if isinstance(each, Sym) else int(each) for each in content.reshape(-1)]
         op = value.op if value is not None else None
         if op is None:
             return None
@@ -140,21 +139,23 @@ class _Scan:
             return self.bounded(op, left)
         return None
 
-    def bounded(self, op: Op, left: Iterator[int]) -> list[int | Value] | None:
+    def bounded(self, op: Op, left: Iterator[int]) -> list[Dim | Value] | None:
         """Return the elements of a maximum or minimum of vectors, where it is known which element it is."""
         first, second = (self.components(operand, left) for operand in op.operands)
         if first is None or second is None or len(second) not in (1, len(first)):
             return None
-        made: list[int | Value] = []
+        made: list[Dim | Value] = []
         for a, b in zip(first, second * len(first) if len(second) == 1 else second):
-            if isinstance(a, int) and isinstance(b, int):
-                made.append(max(a, b) if op.type == "Maximum" else min(a, b))
+            if not isinstance(a, Value) and not isinstance(b, Value):
+                # Where a dimension is taken whole its start does not matter, as 0 does for it.
+                known = isinstance(a, int) and isinstance(b, int)
+                made.append((max(a, b) if op.type == "Maximum" else min(a, b)) if known else 0)  # type: ignore[type-var]
                 continue
-            index, bound = (b, a) if isinstance(a, int) else (a, b)
+            index, bound = (a, b) if isinstance(a, Value) else (b, a)
             places = self.places(index) if isinstance(index, Value) else None
-            if places is None or not isinstance(bound, int):
+            if places is None or isinstance(bound, Value):
                 return None
-            if bound > places[0] if op.type == "Maximum" else bound < places[1]:
+            if not nonnegative(places[0] - bound if op.type == "Maximum" else bound - places[1]):
                 return None
             made.append(index)
         return made
@@ -209,18 +210,20 @@ class _Scan:
     def to_list(self, variable: int, update: Op, index: Value, shape: tuple) -> bool:
         """Let a variable of rows be a list that the loop is given empty and that is stacked behind it: rows [steps,
         ...] -> TensorListReserve, TensorListSetItem in each step, TensorListStack."""
-        dtype, steps = update.result.dtype, self.steps
+        dtype = update.result.dtype
         element = [size if isinstance(size, int) else -1 for size in shape[1:]]
         position = self.graph.ops.index(self.op)
         before: list[Op] = []
         tf = TfBuilder(before, self.op)
-        empty = tf.TensorListReserve(tf.ints(element), tf.ints(steps), element_dtype=dtype, dtype=types.VARIANT)
+        count = self.count(variable, tf)
+        empty = tf.TensorListReserve(tf.ints(element), count, element_dtype=dtype, dtype=types.VARIANT)
         after: list[Op] = []
         tf = TfBuilder(after, self.op)
         result = self.op.results[variable]
         stack = tf.add(
-            "TensorListStack", [], {"element_dtype": dtype, "num_elements": steps}, dtype, result.shape or shape
-        )
+            "TensorListStack", [], {"element_dtype": dtype, "num_elements": self.steps if count.is_const else -1},
+            dtype, result.shape or shape,
+        )  # fmt: skip
         replace_uses(result, stack)
         assert stack.op is not None
         stack.op.set_operands([result, tf.ints(element)])
@@ -230,6 +233,16 @@ class _Scan:
         for value in (result, self.body.inputs[variable], self.form.cond.inputs[variable]):
             value.dtype, value.shape, value.content = types.VARIANT, None, None
         return True
+
+    def count(self, rows: int, tf: TfBuilder) -> Value:
+        """Return the number of steps, which a variable has rows. Where it is no number, it is a size of what the loop
+        reads, or else of these rows, which nothing else may need to exist."""
+        if isinstance(self.steps, int):
+            return tf.ints(self.steps)
+        for place, value in enumerate(self.op.operands):
+            if place != rows and value is not None and value.shape is not None and self.steps in value.shape:
+                return tf.size(value, value.shape.index(self.steps))
+        return tf.size(self.op.operands[rows])  # type: ignore[arg-type]
 
     def write(self, update: Op, index: Value, shape: tuple) -> None:
         """Let the body write a row to its list."""
@@ -252,11 +265,11 @@ def _is_zero(value: Value | None) -> bool:
     return content is not None and bool(np.all(np.equal(content, 0)))
 
 
-def _known(value: Value) -> int | Value:
+def _known(value: Value) -> Dim | Value:
     """Return the number that a scalar is known to hold; the scalar if it is not known."""
     content = content_of(value)
     element = content.reshape(-1)[0] if content is not None and content.size == 1 else None
-    return int(element) if isinstance(element, (int, np.integer)) else value
+    return value if element is None else element if isinstance(element, Sym) else int(element)
 
 
 def _sizes(op: Op) -> tuple | None:

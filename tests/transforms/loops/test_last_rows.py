@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fuseconv.ir.verifier import check
+from fuseconv.transforms.loops.last_rows import read_last_row
 from fuseconv.transforms.loops.raise_scans import raise_scans
 from tests.tf.text_cases import module_of
 
@@ -90,3 +91,32 @@ def test_the_last_row_is_the_state(text: str) -> None:
 def test_other_rows_are_lists(text: str) -> None:
     """Another row, one that is no state, rows in the other order, all rows, two of them, and one that is transposed."""
     assert not _reads_state(text)
+
+
+@pytest.mark.parametrize(("taken", "place", "reads"), [
+    ("int32[1] [-1], int32[1] [0], int32[1] [1]) {'shrink_axis_mask': 1}", -1, True),
+    ("int32[1] [-1], int32[1] [0], int32[1] [1]) {'end_mask': 1}", -1, True),
+    ("int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}", 0, True),
+    ("int32[1] [0], int32[1] [1], int32[1] [1]) {'begin_mask': 1}", 0, True),
+    ("int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}", -1, False),
+    ("int32[1] [-1], int32[1] [0], int32[1] [1]) {'end_mask': 1}", 0, False),
+    ("int32[1] [-2], int32[1] [0], int32[1] [1]) {'end_mask': 1}", -1, False),
+    ("int32[1] [0], int32[1] [2], int32[1] [1]) {'begin_mask': 1}", 0, False),
+])  # fmt: skip
+def test_rows_whose_number_a_run_tells(taken: str, place: int, reads: bool) -> None:
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[3,2]
+      %r: float32[m,3,2] = tf.Loop(%x)
+      %s: float32[3,2] = tf.Loop(%x)
+      %y: float32[{'3,2' if 'shrink' in taken else '1,3,2'}] = tf.StridedSlice(%r, {taken}
+      return %y
+    }}
+    """)
+    (graph,) = module.graphs()
+    rows, loop = graph.ops[:2]
+    assert rows.result.shape is not None
+    last = rows.result.shape[0] - 1 if place < 0 else place
+    assert read_last_row(loop, graph, rows.result, loop.result, last) == reads
+    check(module)
+    assert bool(loop.result.uses) == reads

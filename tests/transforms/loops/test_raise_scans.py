@@ -7,6 +7,7 @@ import pytest
 from fuseconv.ir.types import VARIANT
 from fuseconv.ir.verifier import check
 from fuseconv.transforms.loops.raise_scans import raise_scans
+from fuseconv.transforms.tf.canonicalize import canonicalize
 from tests.check_pass import check_pass
 from tests.tf.text_cases import module_of
 
@@ -107,3 +108,65 @@ def test_sums_and_bounds_of_an_index_with_itself_are_not_looked_through() -> Non
         .replace("%at,", "%at64,"),
     ):
         assert not raise_scans(module_of(text)[0])
+
+
+def _of_any_length(read: str, written: str, last: str = "%n") -> tuple[list[str], set[str]]:
+    """Return the ops of the graph, and those of the body, of a scan over as many rows as %xs has, which reads and
+    writes rows of these numbers. last: where the counter ends."""
+    module, report = module_of(f"""
+    main {{
+      input %xs: float32[n,2]
+      %sizes: int32[2] = tf.Shape(%xs)
+      %n: int32[] = tf.StridedSlice(%sizes, int32[1] [0], int32[1] [1], int32[1] [1]) {{'shrink_axis_mask': 1}}
+      %end: int32[] = tf.Identity({last})
+      %to: int32[2] = tf.Pack(%n, int32[] 2)
+      %ys: float32[n,2] = tf.Fill(%to, float32[] 0.0)
+      %i: int32[]; %e: int32[]; %m: int32[]; %x: float32[n,2]; %out: float32[n,2] = \
+tf.While(int32[] 0, %end, %n, %xs, %ys) {{'cond': @cond, 'body': @body}}
+      return %out
+    }}
+    cond {{
+      input %i: int32[]
+      input %end: int32[]
+      input %n: int32[]
+      input %xs: float32[n,2]
+      input %ys: float32[n,2]
+      %go: bool[] = tf.Less(%i, %end)
+      return %go
+    }}
+    body {{
+      input %i: int32[]
+      input %end: int32[]
+      input %n: int32[]
+      input %xs: float32[n,2]
+      input %ys: float32[n,2]
+      %more: int32[] = tf.AddV2(%i, int32[] 1)
+      %left: int32[] = tf.Sub(%n, %more)
+      %at: int32[2] = tf.Pack({read}, int32[] 0)
+      %row: float32[1,2] = tf.XlaDynamicSlice(%xs, %at, int32[2] [1, 2])
+      %y: float32[1,2] = tf.Neg(%row)
+      %to: int32[2] = tf.Pack({written}, int32[] 0)
+      %made: float32[n,2] = tf.XlaDynamicUpdateSlice(%ys, %y, %to)
+      return %more, %end, %n, %xs, %made
+    }}
+    """)
+    canonicalize(module, report)
+    raise_scans(module)
+    check(module)
+    return [op.type for op in module.signatures[0].graph.ops], {op.type for op in module.functions["body"].ops}
+
+
+@pytest.mark.parametrize(("read", "written"), [("%i", "%i"), ("%left", "%i"), ("%i", "%left")])
+def test_the_number_of_steps_may_be_a_size(read: str, written: str) -> None:
+    ops, inner = _of_any_length(read, written)
+    assert ops[-3:] == ["TensorListReserve", "While", "TensorListStack"]
+    assert {"GatherV2", "TensorListSetItem"} < inner and "XlaDynamicSlice" not in inner
+
+
+def test_rows_that_need_not_be_there_or_be_written() -> None:
+    ops, inner = _of_any_length("%more", "%i")
+    assert "XlaDynamicSlice" in inner and "TensorListSetItem" in inner
+    ops, inner = _of_any_length("%i", "%more")
+    assert "GatherV2" in inner and "XlaDynamicUpdateSlice" in inner and "TensorListStack" not in ops
+    ops, inner = _of_any_length("%i", "%i", last="int32[] 4")
+    assert "XlaDynamicSlice" in inner and "XlaDynamicUpdateSlice" in inner
