@@ -73,7 +73,6 @@ class GroupedCommand(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with _one_style(ctx):
-            _refuse_empty(ctx, args)
             return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -104,16 +103,6 @@ class _one_style:
         if isinstance(error, click.UsageError) and not isinstance(error, click.exceptions.NoArgsIsHelpError):
             message = f"{usage_sentence(error)}; {self.help}"
             error.show = lambda file=None: say("error", message)  # type: ignore[method-assign]
-
-
-def _refuse_empty(ctx: click.Context, args: list[str]) -> None:
-    """Raise UsageError for what is "", as of a variable of the shell that is not set; a path would be the working
-    directory."""
-    for before, arg in zip(["", *args], args):
-        option, equals, value = arg.partition("=")
-        if not arg or (option.startswith("--") and equals and not value):
-            name = next((each for each in (option, before) if each.startswith("-")), "an argument")
-            raise click.UsageError(f"{name} is empty", ctx)
 
 
 def _configure(ctx: click.Context, parameter: click.Parameter, path: str | None) -> None:

@@ -39,6 +39,8 @@ def test_help_fits_80_columns(command: str | None) -> None:
 def test_what_is_empty_is_no_path_of_the_working_directory(args: list[str], named: str) -> None:
     result = _run("convert", *args)
     assert result.exit_code == 2 and f"error: {named} is empty; " in result.stderr
+    document = json.loads(_run("convert", *args, "--json").stdout)
+    assert document["error"]["exit_code"] == 2 and f"{named} is empty" in document["error"]["message"]
 
 
 def test_convert_has_examples_and_no_option_without_a_group() -> None:
