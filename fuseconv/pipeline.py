@@ -202,7 +202,7 @@ FUSE: Pipeline = (
     Repeat((forward_equal_elements, infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
     *OPTIMIZE_LOOPS, *MEASURE_LISTS, forward_slices, propagate_splats,
-    int_range_optimizations, canonicalize, sink_broadcasts.when(_broadcasts), canonicalize,
+    int_range_optimizations, sink_broadcasts.when(_broadcasts), canonicalize,
     *STABLEHLO, fuse_tf_patterns, eliminate_dead_code,
 )  # fmt: skip
 
