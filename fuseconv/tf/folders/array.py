@@ -122,6 +122,7 @@ def concat(op: Op, axis: np.ndarray, *parts: np.ndarray) -> np.ndarray:
 
 @kernel("ConcatOffset")
 def concat_offset(op: Op, axis: np.ndarray, *shapes: np.ndarray) -> list[np.ndarray]:
+    require(len(shapes) == len(op.results) and len({part.shape for part in shapes}) == 1)
     along = _axis(axis, shapes[0].size)
     ends = np.cumsum([0, *[part[along] for part in shapes[:-1]]])
     made = np.zeros((len(shapes), shapes[0].size), np.result_type(*shapes))

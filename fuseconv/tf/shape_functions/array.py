@@ -150,7 +150,7 @@ def _sum(terms: Iterable[Dim]) -> Dim:
 
 @infers("ConcatOffset")
 def concat_offset(op: Op, axis: Value, *shapes: Value) -> Shapes:
-    return [x.shape for x in shapes]
+    return [x.shape for x in shapes] if len(shapes) == len(op.results) else None
 
 
 @infers("ParallelConcat")

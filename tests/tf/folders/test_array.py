@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from fuseconv.tf.folders import apply
+from fuseconv.tf.shape_functions import infer
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 def test_moves_of_constants() -> None:
@@ -21,3 +26,19 @@ def test_moves_of_constants() -> None:
 2, 1, 2], bool[2] [True, False]
     }
     """)
+
+
+@pytest.mark.parametrize(("parts", "shapes"), [
+    (["int32[2] [2, 3]"], [None, None]), (["int32[2] [2, 3]", "int32[1] [4]"], [(2,), (1,)]),
+])  # fmt: skip
+def test_offsets_of_parts_that_do_not_fit_are_not_computed(parts: list[str], shapes: list) -> None:
+    """As in a damaged graph."""
+    module, _ = module_of(f"""
+    main {{
+      %a: int32[*]; %b: int32[*] = tf.ConcatOffset(int32[] 0, {", ".join(parts)})
+      return %a, %b
+    }}
+    """)
+    (op,) = module.signatures[0].graph.ops
+    assert apply(op, [value.data for value in op.operands]) is None  # type: ignore[union-attr,misc]
+    assert infer(op) == shapes
