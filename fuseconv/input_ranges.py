@@ -55,20 +55,17 @@ def checked_ranges(given: Mapping[str, InputRange], signatures: Sequence[Inputs]
         if name not in full:
             help = suggestion(name, full) or f"; it has {', '.join(dict.fromkeys(known)) or 'none'}"
             raise InputError(f"--input-range: the model has no input {name}{help}")
+    import numpy as np  # the command line's help does without it
+
     ranges = [given_to(names, inputs, given) for names, inputs in signatures]
     for (_, inputs), found in zip(signatures, ranges):
         for name, (low, high) in found.items():
             dtype = inputs[name]
             if dtype.kind not in "iu":
                 raise InputError(f"--input-range: the input {name} is of {dtype.name}; only whole numbers have a range")
-            if not _holds(dtype, low, high):
+            if low < np.iinfo(dtype).min or high > np.iinfo(dtype).max:
                 raise InputError(f"--input-range {name}={low}:{high} is more than {dtype.name} holds")
     return ranges
-
-
-def _holds(dtype: np.dtype, low: int, high: int) -> bool:
-    half = 1 << (8 * dtype.itemsize - 1)
-    return (low >= 0 and high < 2 * half) if dtype.kind == "u" else (low >= -half and high < half)
 
 
 def _ends(ends: Any, told: str) -> InputRange:

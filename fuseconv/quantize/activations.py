@@ -24,9 +24,10 @@ _WHY = "on a CPU floats are faster, with conversions around it"
 _LEAST_RATIO, _END_OF_RATIOS = 2.0**-10, 2.0**8
 
 
-def slower(graph: Graph, kernels: Kernels, on_cpu: bool) -> dict[Op, str]:
-    """Return the ops that stay float on a CPU, as that takes less time, and why."""
-    if not on_cpu or kernels.activations is not types.INT8:
+def left_float(graph: Graph, kernels: Kernels, hybrid: bool) -> dict[Op, str]:
+    """Return the ops that stay float, as that takes less time on a CPU, and why. hybrid: whether a file for a CPU, with
+    inputs and outputs of floats, may compute in both."""
+    if not hybrid or kernels.activations is not types.INT8:
         return {}
     return {op: _WHY for op in graph.ops if op.type in _SLOW}
 

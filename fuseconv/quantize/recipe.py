@@ -116,8 +116,8 @@ def choose_recipes(
     recipes = {}
     for graph in module.graphs():
         wider = narrow_ranges(graph, ranges, kernels)
-        coarse = activations.slower(graph, kernels, hybrid) | coarse_ops(graph, ranges, wider, kernels, graph in main)
-        recipes[graph] = _sorted_ops(graph, ranges, coarse, kernels, selection)
+        why = activations.left_float(graph, kernels, hybrid) | coarse_ops(graph, ranges, wider, kernels, graph in main)
+        recipes[graph] = _sorted_ops(graph, ranges, why, kernels, selection)
     if kernels.activations is types.INT8:
         if float_sums:
             _leave_sums_float(module, recipes, ranges, selection, hybrid)

@@ -15,6 +15,8 @@ _FEW_TRANSPOSES = 3
 # What makes places in a table of ids that need not be in it, and what hands them on.
 _BOUNDS = frozenset({"FLOOR_MOD", "MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2"})
 _ON_IDS = _BOUNDS | {"ADD", "CAST", "LESS", "RESHAPE"}
+# Guards have a handful of tensors; from more on it is something else.
+_MOST_SEEN = 32
 Place = tuple[int, int]  # of an op: its subgraph, and its index there
 
 
@@ -122,10 +124,11 @@ def _sizes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator
 
 
 def _guards(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    made = [{result: op for op in graph["ops"] for result in op["results"]} for graph in inspection["subgraphs"]]
     for number, index in _ops(inspection, "GATHER"):
         graph = inspection["subgraphs"][number]
         op, tensors = graph["ops"][index], graph["tensors"]
-        ids = _bounded_input(graph, op["operands"][-1])
+        ids = _bounded_input(graph, made[number], op["operands"][-1])
         axis = op["options"].get("axis", 0)
         if ids is not None and len(tensors[op["operands"][0]]["shape"]) > axis:
             names = [name for s in inspection["signatures"] if s["subgraph"] == number
@@ -138,12 +141,11 @@ def _guards(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterato
             )
 
 
-def _bounded_input(graph: Mapping[str, Any], places: int) -> int | None:
-    """Return the input that places in a table are made of, if that bounds them; None if nothing does, or they are made
-    of something else."""
-    made = {result: op for op in graph["ops"] for result in op["results"]}
+def _bounded_input(graph: Mapping[str, Any], made: Mapping[int, Any], places: int) -> int | None:
+    """Return the input that places in a table are made of, if ops bound them; None if none does, or they are made of
+    something else. made: the op that makes each tensor."""
     bounded, inputs, seen, pending = False, set(), {places}, [places]
-    while pending:
+    while pending and len(seen) <= _MOST_SEEN:
         tensor = pending.pop()
         op = made.get(tensor)
         if op is None and not graph["tensors"][tensor]["size"]:
@@ -154,7 +156,7 @@ def _bounded_input(graph: Mapping[str, Any], places: int) -> int | None:
             bounded = bounded or op["op"] in _BOUNDS
             pending += {*op["operands"]} - seen
             seen |= {*op["operands"]}
-    return inputs.pop() if bounded and len(inputs) == 1 and inputs <= {*graph["inputs"]} else None
+    return inputs.pop() if bounded and not pending and len(inputs) == 1 and inputs <= {*graph["inputs"]} else None
 
 
 def _transposes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:

@@ -150,3 +150,5 @@ def test_ranges_of_inputs_are_in_the_report(tmp_path: Path) -> None:
     run = CliRunner().invoke(cli.main, ["convert", path, "-o", out, "--input-range", "x=0:5", "--json"])
     document = json.loads(run.stdout)
     assert document["input_ranges"] == {"x": [0, 5]}
+    run = CliRunner().invoke(cli.main, ["convert", path, "-o", out, "--input-range", "0:5"])
+    assert "\nInputs    x from 0 to 5\n" in run.stdout

@@ -39,8 +39,7 @@ def int_range_optimizations(module: Module, input_ranges: Mapping[str, InputRang
     A slice of XLA that starts within its operand is no more than a slice. input_ranges: of inputs, by the signature's
     names. Requires inferred shapes. Returns whether any op was replaced; dead ops stay. Raises InputError for a range
     that no input can have."""
-    report.input_ranges = dict(input_ranges)
-    given = _of_inputs(module, input_ranges) if input_ranges else {}
+    given = _of_inputs(module, input_ranges, report) if input_ranges else {}
     if not given and all(graph.kinds.isdisjoint(_LIMITS) for graph in module.graphs()):
         return False
     analysis = IntegerRangeAnalysis(module, given)
@@ -50,10 +49,14 @@ def int_range_optimizations(module: Module, input_ranges: Mapping[str, InputRang
     return any(changed)
 
 
-def _of_inputs(module: Module, input_ranges: Mapping[str, InputRange]) -> dict[Value, Range]:
+def _of_inputs(module: Module, input_ranges: Mapping[str, InputRange], report: Report) -> dict[Value, Range]:
+    """Return the ranges of the inputs of all signatures, and report them by name."""
     inputs = [dict(zip(signature.inputs, signature.graph.inputs)) for signature in module.signatures]
     dtypes = [{name: value.dtype.numpy for name, value in values.items()} for values in inputs]
     given = checked_ranges(input_ranges, list(zip([signature.names for signature in module.signatures], dtypes)))
+    for signature, found in zip(module.signatures, given):
+        prefix = f"{signature.names[0]}/" if len(module.signatures) > 1 else ""
+        report.input_ranges.update({prefix + name: ends for name, ends in found.items()})
     return {
         values[name]: Range((low,), (high,))
         for values, found in zip(inputs, given) for name, (low, high) in found.items()
