@@ -23,6 +23,8 @@ def convert_one(
     if output == STDOUT:
         _to_stdout(terminal, model, report_path, verifying, options)
         return
+    if output and os.path.isdir(output) and os.path.realpath(output) == os.path.realpath(model):
+        raise InputError(f"--output {output} is the directory of the model: name a file, or another directory")
     path = os.path.join(output or "", named_for(model)) if output is None or os.path.isdir(output) else output
     written = convert_to_file(terminal, model, path, report_path, verifying, options, convert)
     if path != output and written.failure is None and not terminal.quiet:

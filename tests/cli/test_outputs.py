@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,11 @@ def test_a_file_by_the_name_of_the_model(tmp_path: Path, monkeypatch: pytest.Mon
     for folder in ("files", "files/"):
         assert _run("convert", MODEL, "-o", folder).stderr == "fuseconv: note: wrote files/conv_bn.tflite\n"
     assert [path.name for path in Path("files").iterdir()] == ["conv_bn.tflite"]
+    shutil.copytree(MODEL, "model")
+    for folder in ("model", "model/", "files/../model"):
+        result = _run("convert", "model", "-o", folder)
+        assert result.exit_code == 2 and "is the directory of the model: name a file" in result.stderr
+    assert {path.name for path in Path("model").iterdir()} == {path.name for path in MODEL.iterdir()}
 
 
 def test_stdout_gets_the_bytes_and_nothing_else(tmp_path: Path) -> None:
