@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 _OURS = Path(__file__).parent
+# How many kinds of ops an UnsupportedError tells of in its text.
+_MOST_TOLD = 3
 # What Python and numpy raise where arrays, shapes and axes do not fit together. A damaged model makes functions that
 # look at nothing but an op's operands and attributes meet it.
 ILL_FITTING = (ArithmeticError, LookupError, ValueError)
@@ -33,10 +35,14 @@ class FuseconvError(Exception):
 
     exit_code = 1
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
         """Return the sentence without its full stop, as others stand behind "error:" or in a longer one."""
         text = super().__str__()
         return text if text.endswith("..") else text.removesuffix(".")
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 class InputError(FuseconvError):
@@ -66,6 +72,12 @@ class UnsupportedError(FuseconvError):
         super().__init__(message)
         self.ops = ops
         self.report: Any = None
+
+    def __str__(self) -> str:
+        """Return the sentence, and why of the first ops, as a traceback shows; the command line has a table of all."""
+        told = [(op, f" ({nodes[0]})" if nodes else "", why) for op, nodes, why in self.ops if why not in self.sentence]
+        rest = [f"and {len(told) - _MOST_TOLD} more, in `ops`"] if len(told) > _MOST_TOLD else []
+        return "; ".join([self.sentence, *(f"{op}{node}: {why}" for op, node, why in told[:_MOST_TOLD]), *rest])
 
 
 class VerificationError(FuseconvError):

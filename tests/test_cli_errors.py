@@ -102,6 +102,7 @@ def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> 
     ops = [{"op": "Svd", "count": 1, "nodes": ["a"], "why": "no rule"}]
     answer = json.loads(run("inspect", "x", "--json").stdout)["error"]
     assert answer == {"message": "no", "exit_code": 3, "ops": ops}
+    assert run("inspect", "x").stderr.count("no rule") == 1, "the table tells why, and not the sentence, too"
     error.report = Report("model")
     assert json.loads(run("inspect", "x", "--json").stdout)["model"] == "model"
 

@@ -18,7 +18,17 @@ from fuseconv.errors import (
 def test_each_error_has_an_exit_code() -> None:
     kinds = (FuseconvError, InputError, DefectError, UnsupportedError, VerificationError)
     assert [kind.exit_code for kind in kinds] == [1, 2, 1, 3, 4]
-    assert UnsupportedError("no", [("Betainc", ["x"], "no rule")]).ops == [("Betainc", ["x"], "no rule")]
+
+
+def test_an_unsupported_error_tells_why_of_the_first_ops() -> None:
+    ops = [(name, [f"{name}_1", f"{name}_2"], f"no rule for {name}") for name in "ABCDE"]
+    error = UnsupportedError("the model has operations that nothing expresses, no rule for A.", ops)
+    assert error.ops == ops
+    assert error.sentence == "the model has operations that nothing expresses, no rule for A"
+    told = "; B (B_1): no rule for B; C (C_1): no rule for C; D (D_1): no rule for D; and 1 more, in `ops`"
+    assert str(error) == error.sentence + told
+    nameless = UnsupportedError("no", [("A", ["A_1"], "no rule"), ("B", [], "floats")])
+    assert str(nameless) == "no; A (A_1): no rule; B: floats"
 
 
 def test_what_python_says_of_our_lists_is_not_told() -> None:

@@ -89,7 +89,7 @@ def error_entry(error: Exception) -> dict[str, Any]:
     """Return `{"message", "exit_code"}` for an error; and the `"ops"` that cannot be converted, with what would
     help."""
     if isinstance(error, FuseconvError):
-        entry: dict[str, Any] = {"message": str(error), "exit_code": error.exit_code}
+        entry: dict[str, Any] = {"message": error.sentence, "exit_code": error.exit_code}
         if isinstance(error, UnsupportedError):
             keys = ("op", "count", "nodes", "why")
             entry["ops"] = [dict(zip(keys, (op, len(nodes), list(nodes), why))) for op, nodes, why in error.ops]
