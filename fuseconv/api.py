@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fuseconv.arguments import checked_arguments
 from fuseconv.collector import collector_paused
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, needing_packages
-from fuseconv.files import MODEL_SUFFIXES
+from fuseconv.files import MODEL_SUFFIXES, tflite_contents
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.numeric_check import NumericCheck
@@ -232,7 +232,7 @@ def _choose_fusions(options: Options, registry: Registry, target: Target | None,
 
 @checked_arguments
 def quantize_file(
-    file: str | os.PathLike,
+    file: str | os.PathLike | bytes,
     out: str | os.PathLike | None = None,
     *,
     quantize: str,
@@ -257,6 +257,7 @@ def quantize_file(
 ) -> Conversion:
     """Quantize a .tflite file of floats, whoever made it, as `convert` does with the same options.
 
+    file: its path, or its bytes. out: the file to write; None returns its bytes.
     What is quantized in the file already stays as it is, which a warning says. Of the report, `quantized` tells what
     became of each constant and op; there are no nodes of a model. With "int8" and "int16x8" the file runs in LiteRT.
 
@@ -268,33 +269,35 @@ def quantize_file(
 
 @collector_paused()
 def _quantize_file(
-    file: str | os.PathLike,
+    file: str | os.PathLike | bytes,
     out: str | os.PathLike | None,
     options: QuantizeOptions,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
     """Do as `quantize_file`: load a .tflite, run the passes of quantization, and write it."""
-    from fuseconv.load.tflite.reader import read_tflite  # not every conversion loads what reads files
+    from fuseconv.load.tflite.reader import module_of_bytes  # not every conversion loads what reads files
 
     options.check()
     if options.quantize is None:
         raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
-    if is_path(file) and (Path(file).is_dir() or Path(file).suffix.lower() in MODEL_SUFFIXES):
+    if not isinstance(file, bytes) and (Path(file).is_dir() or Path(file).suffix.lower() in MODEL_SUFFIXES):
         how = f"fuseconv convert {file} --quantize {options.quantize}"
         kind = "a directory" if Path(file).is_dir() else "a model"
         raise InputError(f"{file} is {kind}, not a .tflite file: quantize a model as you convert it, {how}")
-    budget = options.budget(lambda: size_on_disk(Path(file)))
-    report = Report(os.fspath(file), **_for_micro(options, out))
-    target = None if out is None else resolve_model(out, file)
+    settings = options.pass_options()
+    contents, name = tflite_contents(file)
+    budget = options.budget(lambda: len(contents))
+    report = Report(name, **_for_micro(options, out))
+    target = None if out is None else resolve_model(out, None if contents is file else name)
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
-    settings = {"fusions": fusions, "explain": False, "target": None, "outlined": (), **options.pass_options()}
+    settings |= {"fusions": fusions, "explain": False, "target": None, "outlined": ()}
     context = Context(Module(), report, settings)
     context.calibration.size = budget.model_bytes
     manager = _manager(context, options, progress)
     with limited(budget), _reporting(context):
         with manager.stage("load"):
-            context.module = read_tflite(file)
+            context.module = module_of_bytes(contents, name)
         before = quantized_ops(context.module, options.quantize)
         if before and not computes_floats(context.module, options.quantize):
             raise all_quantized(report.model, before)  # and asks for no samples

@@ -101,7 +101,9 @@ def _checked(name: str, value: Any, kind: Any) -> Any:
         if isinstance(value, Iterator) and any(map(_is_list, get_args(kind))):
             value = tuple(value)
         if not _fits(value, kind):
-            raise InputError(f"{name} takes {_words(kind)}, not {_shown(value)}")
+            part = next((own for own in ("data", "path") if _holds(value, own, kind)), None)
+            help = f"; give its .{part}" if part else ""
+            raise InputError(f"{name} takes {_words(kind)}, not {_shown(value)}{help}")
         return value
     if isinstance(value, (str, bytes, os.PathLike)):
         raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
@@ -124,6 +126,12 @@ def _fits(value: Any, kind: Any) -> bool:
     if not isinstance(value, these) or isinstance(value, but):
         return False
     return origin is not Sequence or all(_fits(item, each) for each in get_args(kind) for item in value)
+
+
+def _holds(value: Any, attribute: str, kind: Any) -> bool:
+    """Return whether a value holds what an argument of this type takes, as a Conversion holds bytes or a path."""
+    part = getattr(value, attribute, None)
+    return part is not None and _fits(part, kind)
 
 
 def _words(kind: Any) -> str:

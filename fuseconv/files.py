@@ -127,6 +127,12 @@ def map_tflite(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
     return contents
 
 
+def tflite_contents(file: str | os.PathLike[str] | bytes) -> tuple[bytes | mmap.mmap, str]:
+    """Return what is in a .tflite file, given by its path or its bytes, and how sentences call it. Raises InputError as
+    `map_tflite` does."""
+    return (file, "the file") if isinstance(file, bytes) else (map_tflite(file), os.fspath(file))
+
+
 def check_tflite(contents: bytes | mmap.mmap, name: str) -> None:
     """Raise InputError for contents that are no TFLite model's. name: of the file, for the sentence."""
     if contents[4:8] == TFLITE_MARK:

@@ -44,7 +44,7 @@ import numpy as np
 
 from fuseconv.arguments import checked_arguments
 from fuseconv.errors import InputError
-from fuseconv.files import check_tflite, map_tflite
+from fuseconv.files import check_tflite, tflite_contents
 from fuseconv.ir.types import BY_NAME
 from fuseconv.load.tflite.flexbuffer import decode
 from fuseconv.load.tflite.model_metadata import describe as describe_metadata
@@ -74,8 +74,8 @@ def inspect(file: str | os.PathLike | bytes, target: str | Target | None = None)
 
     file: its path, or its bytes. target: by whose rules it is checked, one of fuseconv's own by its name.
     Raises InputError if the file cannot be read, is no TFLite model, or is damaged."""
-    contents = file if isinstance(file, bytes) else map_tflite(file)
-    description = describe(contents, "the file" if isinstance(file, bytes) else os.fspath(file))
+    contents, name = tflite_contents(file)
+    description = describe(contents, name)
     description["file"]["path"] = None if isinstance(file, bytes) else str(Path(file))
     if isinstance(target, str):
         from fuseconv.targets.builtin import builtin_targets, named_target  # tables that few callers need

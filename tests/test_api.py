@@ -50,6 +50,8 @@ def test_a_file_of_floats_is_quantized(quantize: str, atol: float, tmp_path: Pat
     made = fuseconv.quantize_file(source, out, quantize=quantize, calibration_data=samples)
     assert made.path is not None and made.path.stat().st_size < 0.75 * len(data)
     assert any(item.type != "float32" for item in made.report.quantized)
+    of_bytes = fuseconv.quantize_file(data, quantize=quantize, calibration_data=samples)
+    assert of_bytes.data == made.path.read_bytes() and of_bytes.report.model == "the file"
     for batch in (1, 3):
         x = np.random.default_rng(batch).uniform(-2, 2, (batch, 100)).astype(np.float32)
         np.testing.assert_allclose(run_file(made.path.read_bytes(), x)[0], run_file(data, x)[0], atol=atol)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -86,6 +87,18 @@ def test_no_argument_takes_just_anything(function: Callable) -> None:
             given["quantize"] = "dynamic"
         with pytest.raises(InputError, match="object"):
             function(**given | {name: object()})
+
+
+def test_what_is_in_a_conversion_is_named(tmp_path: Path) -> None:
+    in_memory, written = fuseconv.convert(LSTM), fuseconv.convert(LSTM, tmp_path / "m.tflite")
+    functions: list[Callable] = [
+        fuseconv.inspect, partial(fuseconv.quantize_file, quantize="dynamic"), partial(fuseconv.verify, LSTM)
+    ]  # fmt: skip
+    for function in functions:
+        with pytest.raises(InputError, match=r"bytes, not <Conversion .*>; give its \.data$"):
+            function(in_memory)
+        with pytest.raises(InputError, match=r"bytes, not <Conversion .*>; give its \.path$"):
+            function(written)
 
 
 def test_numbers_of_numpy_and_what_yields_items_are_taken() -> None:

@@ -13,7 +13,7 @@ import pytest
 import fuseconv
 from fuseconv import files
 from fuseconv.errors import InputError
-from fuseconv.files import ModelFiles, map_file, map_tflite, open_file, read_file
+from fuseconv.files import ModelFiles, map_file, map_tflite, open_file, read_file, tflite_contents
 from fuseconv.inspecting import inspect
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -105,6 +105,14 @@ def test_what_is_no_tflite_file_is_told(name: str, contents: bytes | None, why: 
     path.mkdir() if contents is None else path.write_bytes(contents)
     with pytest.raises(InputError, match=why):
         map_tflite(path)
+
+
+def test_a_tflite_file_is_given_by_its_path_or_its_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "m.tflite"
+    path.write_bytes(b"....TFL3")
+    contents, name = tflite_contents(path)
+    assert (contents[:], name) == (b"....TFL3", str(path))
+    assert tflite_contents(b"....TFL3") == (b"....TFL3", "the file")
 
 
 def test_a_tflite_file_that_is_not_there_is_told_with_its_neighbor(tmp_path: Path) -> None:
