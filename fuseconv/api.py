@@ -19,10 +19,10 @@ from fuseconv.errors import FuseconvError, InputError, UnsupportedError, needing
 from fuseconv.files import MODEL_SUFFIXES, tflite_contents
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
+from fuseconv.fuse.misfits import report_misfits
 from fuseconv.fuse.numeric_check import NumericCheck
 from fuseconv.fuse.outline_composites import COMPOSITE, choose_composites
 from fuseconv.fuse.pattern_check import PatternCheck
-from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir.budget import limited, size_on_disk
@@ -31,7 +31,7 @@ from fuseconv.ir.verifier import check
 from fuseconv.load import load
 from fuseconv.load.live import Source, is_path, model_name, opened
 from fuseconv.load.node_def import node_def
-from fuseconv.load.op_defs import op_names
+from fuseconv.load.op_defs import op_names, operand_count
 from fuseconv.load.stablehlo.exported import ExportedModel, exported_model, is_exported
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.options import Options, QuantizeOptions
@@ -211,7 +211,7 @@ def _convert(
             context.module.is_held = context.module.has_stablehlo
             if options.batch_size != given.batch_size and _has_open_batch(context.module):
                 report.warnings.append(f"{options.target} wants known sizes: the batch is 1, or that of --batch-size")
-            report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
+            report_misfits(context.module, fusions, registry, op_names, operand_count, report, options.explain)
         manager.run(pipeline)
         if described is not None:
             described.attach(context.module)

@@ -167,6 +167,8 @@ class Dialect:
             wrong = [x for x in operands if not (x is None or isinstance(x, (Term, int, float, np.number)))]
             if wrong:
                 raise TypeError(f"an operand of {names[0]} is a value, an op or a number, not {wrong[0]!r}")
+            for type in types if self._prefix == "tfl" else ():
+                TABLE[type].check_count(len(operands), at_least=rest)
             return Node(every, operands, rest, attrs, name, shared)
 
         return node

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, nullcontext
 from functools import lru_cache, partial
-from itertools import chain, filterfalse
+from itertools import chain
 
 from fuseconv.errors import module_error
 from fuseconv.facts import TFL_ONLY
@@ -23,8 +23,6 @@ from fuseconv.tfl.builder import Builder
 
 # Far more fusions than this for each op of a graph, and one undoes another.
 _APPLICATIONS_PER_OP = 50
-# How much alike two names are, in lower case, of which one is the other, misspelled: MatMull and MatMul are by 0.92.
-_ALIKE = 0.85
 
 
 @module_pass("fuse-tf-patterns")
@@ -74,39 +72,6 @@ def fuse_patterns(
             if explain:
                 walk.explain()
     return fused
-
-
-def report_unknown_ops(
-    module: Module, fusions: Iterable[Fusion], rules: Container[str], names: Callable[[], Iterable[str]],
-    report: Report, explain: bool,
-) -> None:
-    """Warn of ops in patterns that look misspelled, since such a pattern matches nothing, in silence: ops without
-    a rule, that neither TensorFlow (whose `names` are asked for if there are any) nor the model has.
-
-    The op of a model that is not converted now is no mistake: what resembles no op of TensorFlow's is only recorded,
-    if the report is to explain."""
-    fusions = tuple(fusions)
-    if all(map(rules.__contains__, _tf_types(fusions))):
-        return
-    for fusion in fusions:
-        for kind in sorted(filterfalse(rules.__contains__, fusion.tf_types)):
-            theirs = {name.lower(): name for name in names()}
-            if kind in {*names(), *(op.type for graph in module.graphs() for op in graph.ops)}:
-                continue
-            from difflib import get_close_matches  # for patterns of plug-ins
-
-            why = f"its pattern is of an op {kind}, which neither TensorFlow nor the model has"
-            alike = [theirs[name] for name in get_close_matches(kind.lower(), theirs, 1, _ALIKE)]
-            if alike:
-                report.warnings.append(f"the fusion {fusion.name} matches nothing: {why}; did you mean {alike[0]}?")
-            elif explain:
-                report.refused(fusion.name, (), why)
-
-
-@lru_cache(maxsize=4)
-def _tf_types(fusions: tuple[Fusion, ...]) -> frozenset[str]:
-    """Return the types of TensorFlow's ops in the patterns of fusions, cached as their candidates are."""
-    return frozenset().union(*[fusion.tf_types for fusion in fusions])
 
 
 class _Candidates:

@@ -170,6 +170,16 @@ class Registry:
             stack.enter_context(folders.TABLE.offering(self._folders))
             yield
 
+    def offered_ops(self) -> list[tuple[str, str]]:
+        """Return the ops that modules besides fuseconv's own offer functions for, and what they are called."""
+        tables = {"rule": self.rules, "shape function": self._shapes, "folder": self._folders}
+        return [
+            (name, f"the {what} for {name} of {owner}")
+            for what, table in tables.items()
+            for name, owner in table.owners.items()
+            if not owner.startswith("fuseconv.")
+        ]
+
     def origin(self, name: str) -> str:
         """Return the module that owns a fusion or a rule."""
         return self._fusions.owners.get(name) or self.rules.owners[name]

@@ -214,6 +214,14 @@ def op_names() -> Iterable[str]:
     return _lines().keys()
 
 
+def operand_count(name: str) -> int | None:
+    """Return how many operands an op of TensorFlow's takes; None for any number, or if there is no such op."""
+    known = _from_table(name)
+    if known is None or any(arg.number_attr or arg.list_attr for arg in known.inputs):
+        return None
+    return len(known.inputs)
+
+
 @functools.cache
 def _lines() -> dict[str, str]:
     return {line[: line.index("\t")]: line for line in _TABLE.read_text().splitlines()}

@@ -63,8 +63,7 @@ class OpDef:
         wrong, and one of `ILL_FITTING` if they do not fit together: LiteRT would refuse the file.
 
         results: what they are, for an op whose operands do not tell (`told`)."""
-        if len(operands) < self.required or (not self.variadic and len(operands) > len(self.operands)):
-            raise TypeError(f"{self.name} takes {self.required} to {len(self.operands)} operands, not {len(operands)}")
+        self.check_count(len(operands))
         if self.told and results is not None:
             attrs = attrs | {"results": results}
         if self.ranks:
@@ -75,6 +74,13 @@ class OpDef:
             for _, shape in types:
                 _require_sizes(shape or ())
         return types
+
+    def check_count(self, given: int, at_least: bool = False) -> None:
+        """Raise TypeError if the op does not take so many operands. at_least: it may have more than are given."""
+        least, most = self.required, len(self.operands)
+        if (given < least and not at_least) or (given > most and not self.variadic):
+            takes = f"{least} or more" if self.variadic else f"{least}" if least == most else f"{least} to {most}"
+            raise TypeError(f"{self.name} takes {takes} operand{'s' * (takes != '1')}, not {given}")
 
     def without_defaults(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Return the attributes that do not hold their defaults."""

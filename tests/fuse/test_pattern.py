@@ -291,6 +291,11 @@ def test_optional_operands():
 def test_what_can_match_nothing_is_an_error():
     with pytest.raises(TypeError, match="dialect, tf or tfl, not x"):
         pattern(lambda x, y: x)
+    with pytest.raises(TypeError, match="MAXIMUM takes 2 operands, not 1"):
+        pattern(lambda tfl, x: tfl["MAXIMUM", "ADD"](x))
+    with pytest.raises(TypeError, match="RELU takes 1 operand, not 2"):
+        pattern(lambda tfl, x: tfl.RELU(x, x, ...))
+    assert pattern(lambda tfl, x: tfl.ADD(x, ...)).size == 1
     with pytest.raises(TypeError, match="no operator RELU_6"):
         pattern(lambda tfl, x: tfl["RELU", "RELU_6"](x))
     with pytest.raises(TypeError, match="dialect, tf or tfl, not nothing"):

@@ -6,7 +6,7 @@ import pytest
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern import pattern
-from fuseconv.fuse.pattern_rewriter import fuse_patterns, report_unknown_ops
+from fuseconv.fuse.pattern_rewriter import fuse_patterns
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Signature, constant
 from fuseconv.ir.verifier import check
@@ -193,25 +193,6 @@ def test_near_misses_are_explained_where_asked():
     # Part of a larger expression that was meant.
     assert refusals(True, GATE, HARD_SWISH) == [("hard_swish", ("product",), why)]
     assert refusals(True, GATE) == [("gate", ("tf.RealDiv",), why)]
-
-
-@pytest.mark.parametrize(
-    ("kind", "warned", "recorded"),
-    [("Relu", "", ""), ("Elu", "", ""), ("ReLU", "did you mean Relu", ""), ("MatMull", "did you mean MatMul", ""),
-     ("AcmeSwoosh", "", "op AcmeSwoosh"), ("AcmeFold", "", "")],
-)  # fmt: skip
-def test_an_op_that_nobody_has_is_told(kind, warned, recorded):
-    """It may be misspelt, or another model's own."""
-    model = Model()
-    model.graph.outputs = [model.op("tf.AcmeFold", model.x)]
-    suspect = fusion("suspect", lambda tf, x: tf.Abs(tf[kind](x)), lambda tfl, m: m.x)
-    for explain in (False, True):
-        report = Report()
-        report_unknown_ops(
-            model.module, [suspect], {"Relu", "Abs"}, lambda: ["Elu", "MatMul", "Relu"], report, explain
-        )  # fmt: skip
-        assert [warned in warning for warning in report.warnings] == [True] * bool(warned)
-        assert [recorded in record.why for record in report.records] == [True] * (bool(recorded) and explain)
 
 
 def test_an_expression_of_tf_ops_becomes_one_op() -> None:

@@ -56,7 +56,7 @@ def test_a_node_that_contradicts_itself_is_told_instead(monkeypatch: pytest.Monk
     def fails(*args: object, **kwargs: object) -> None:
         raise TypeError("something in its wake")
 
-    monkeypatch.setattr(api, "report_unknown_ops", fails)
+    monkeypatch.setattr(api, "report_misfits", fails)
     graph = Frozen(2, 3)
     graph.node("y", "Transpose", "x", graph.constant("perm", np.array([0, 0], np.int32)), T={"type": FLOAT})
     with pytest.raises(InputError, match=r"The node 'y' \(Transpose\) cannot run: .*damaged"):
@@ -67,7 +67,7 @@ def test_a_number_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     def overflows(*args: object, **kwargs: object) -> None:
         raise OverflowError("Python integer 1099511627776 out of bounds for int32")
 
-    monkeypatch.setattr(api, "report_unknown_ops", overflows)
+    monkeypatch.setattr(api, "report_misfits", overflows)
     graph = Frozen(1)
     graph.node("y", "Neg", "x", T={"type": FLOAT})
     with pytest.raises(InputError, match=r"that TFLite's 32 bits do not hold: .*1099511627776"):
@@ -79,7 +79,7 @@ def test_what_nests_too_deeply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     def nests(*args: object, **kwargs: object) -> None:
         raise RecursionError("maximum recursion depth exceeded")
 
-    monkeypatch.setattr(api, "report_unknown_ops", nests)
+    monkeypatch.setattr(api, "report_misfits", nests)
     graph = Frozen(1)
     graph.node("y", "Neg", "x", T={"type": FLOAT})
     with pytest.raises(InputError, match="nests functions, loops or attributes too deeply"):
