@@ -9,6 +9,7 @@ from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Shape, Sym, more_known, substitute_dim
 from fuseconv.ir.graph import Value, replace_uses
 from fuseconv.ir.rewriter import Speculative
+from fuseconv.ir.terms import op_of
 from fuseconv.lower.rules import Unsupported
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -130,7 +131,7 @@ def _wrong(fusion: Fusion, why: str) -> Exception:
 
 def _decides_itself(value: Value) -> bool:
     """Return True for the results of custom ops: the body, often a placeholder, need not know their shapes."""
-    return value.op is not None and value.op.kind == "tfl.CUSTOM"
+    return op_of(value, "tfl.CUSTOM") is not None
 
 
 def _differ_in_sizes(a: Shape | None, b: Shape | None, match: Match) -> bool:

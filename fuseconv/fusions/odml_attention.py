@@ -20,6 +20,7 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
+from fuseconv.ir.terms import op_of
 from fuseconv.tfl.builder import Builder
 
 _HEADS_FIRST = [0, 2, 1, 3]
@@ -55,7 +56,7 @@ def check(m: Match) -> None:
     m.require(m.mask is None or _fits(m.mask.shape, columns), "the mask has not a number for each key")
     masks = m.bound is None or (_fits(m.bound.shape, columns) and _drops(m.bound.data))
     m.require(masks, "the constant of MINIMUM does more than mask scores")
-    all_cancel = all(value.op is not None and value.op.kind == "tfl.TRANSPOSE" for value in (m.q, m.k, m.v))
+    all_cancel = all(op_of(value, "tfl.TRANSPOSE") is not None for value in (m.q, m.k, m.v))
     m.require(all_cancel, "q, k and v come with heads first, and would have to be transposed")
 
 

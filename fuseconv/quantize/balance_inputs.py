@@ -15,6 +15,7 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize import MEASURED
 from fuseconv.quantize.grids import grid_scales
@@ -121,7 +122,7 @@ def _factors(op: Op, weights: Sequence[Value], joins: bool) -> np.ndarray | None
 
 def _parts(data: Value, inputs: int) -> list[tuple[slice, bool]]:
     """Return what a tensor is made of along its last dimension, each with whether it is of inputs of the model."""
-    joined = data.op if data.op is not None and data.op.kind == "tfl.CONCATENATION" else None
+    joined = op_of(data, "tfl.CONCATENATION")
     whole = [(slice(0, inputs), _comes_in(data))]
     if joined is None or data.shape is None or joined.attrs["axis"] % len(data.shape) != len(data.shape) - 1:
         return whole

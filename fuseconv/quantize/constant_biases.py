@@ -6,6 +6,7 @@ from __future__ import annotations
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Module
 from fuseconv.ir.rewriter import erase_ops
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.transforms.tfl.bypass_xnnpack import CONVOLUTIONS
 
@@ -16,8 +17,8 @@ def constant_biases(module: Module) -> None:
     for graph in module.graphs():
         for op in [op for op in graph.ops if op.kind in CONVOLUTIONS and len(op.operands) > 2]:
             bias = op.operands[2]
-            reshape = bias.op if bias is not None else None
-            if bias is None or reshape is None or reshape.kind != "tfl.RESHAPE":
+            reshape = op_of(bias, "tfl.RESHAPE")
+            if bias is None or reshape is None:
                 continue
             constant = reshape.operands[0]
             if constant is not None and constant.is_const and constant.shape == bias.shape:

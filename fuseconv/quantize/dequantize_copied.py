@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Module
 from fuseconv.ir.rewriter import erase_ops, ops_of_kinds
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 
 
@@ -14,8 +15,8 @@ def dequantize_copied(module: Module) -> None:
     for signature in module.signatures:
         copies = set()
         for op in ops_of_kinds(signature.graph, ("tfl.DEQUANTIZE",)):
-            copy = op.operands[0].op if op.operands[0] is not None else None
-            if copy is None or copy.kind != "tfl.SLICE" or copy.operands[0] is None:
+            copy = op_of(op.operands[0], "tfl.SLICE")
+            if copy is None or copy.operands[0] is None:
                 continue
             if copy.operands[0].shape == copy.result.shape:
                 op.set_operand(0, copy.operands[0])

@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.terms import op_of
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.traits import ADDS, FORWARDS, INJECTIVE, LOOPS, REORDERS, REPEATS, RESHAPES, SLICES
 
@@ -184,5 +185,5 @@ def _keeps_integers(op: Op) -> bool:
     if op.kind != "tf.Cast" or source is None or {source.dtype.numpy.kind, result.dtype.numpy.kind} != {"i"}:
         return False
     size = result.dtype.numpy.itemsize
-    is_small = source.op is not None and source.op.kind == "tf.Where" and size >= types.INT32.numpy.itemsize
+    is_small = op_of(source, "tf.Where") is not None and size >= types.INT32.numpy.itemsize
     return is_small or size >= source.dtype.numpy.itemsize

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.terms import op_of
 from fuseconv.tfl.builder import Builder
 
 _BEHIND = {"RELU": "RELU", "RELU6": "RELU6", "RELU_N1_TO_1": "RELU_N1_TO_1"}
@@ -39,8 +40,8 @@ def apart(tfl: Builder, op: Op) -> list[Value] | None:
 def dense(tfl: Builder, op: Op) -> list[Value] | None:
     """RESHAPE(CONV_2D(x[1,1,1,c], w[n,1,1,c])) -> FULLY_CONNECTED(x, w[n,c]), which reads data of any shape as rows."""
     made = op.operands[0]
-    conv = made.op if made is not None else None
-    if conv is None or conv.kind != "tfl.CONV_2D" or len(conv.result.uses) > 1 or conv.result.quantization:
+    conv = op_of(made, "tfl.CONV_2D")
+    if conv is None or len(conv.result.uses) > 1 or conv.result.quantization:
         return None
     (x, weights), shape = conv.operands[:2], op.result.shape
     if x is None or x.shape is None or weights is None or weights.data is None or weights.quantization:

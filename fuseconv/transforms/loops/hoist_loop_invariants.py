@@ -15,6 +15,7 @@ from collections.abc import Callable
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, detach, replace_uses
 from fuseconv.ir.slice_spec import UNKNOWN, WHOLE, SliceSpec, Take
+from fuseconv.ir.terms import operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.tf.builder import TfBuilder
@@ -223,11 +224,11 @@ class _Hoister:
             return
         held, update, begin = write.operands
         assert held is not None and update is not None and begin is not None
-        row = update.op.operands[0] if update.op is not None and update.op.kind == "tf.ExpandDims" else None
+        row = operand_of(update, "tf.ExpandDims")
         if held is not self.loop.body.inputs[variable] or row not in self.rows:
             return
         index, rows = self.rows[row]
-        first = begin.op.operands[0] if begin.op is not None and begin.op.kind == "tf.Pack" else None
+        first = operand_of(begin, "tf.Pack")
         steps, result = self.loop.steps(), self.loop.op.results[variable]
         every = first is index and self.loop.course(index) == (0, 1) and held.shape == result.shape
         if not every or not held.shape or not rows.shape or steps != held.shape[0] or held.shape[1:] != rows.shape[1:]:

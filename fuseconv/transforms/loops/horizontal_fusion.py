@@ -19,6 +19,7 @@ from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import WHOLE, SliceSpec, Take
+from fuseconv.ir.terms import op_of
 from fuseconv.ir.value_numbering import attrs_key
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -293,8 +294,8 @@ def _output_axis(op: Op) -> int | None:
 
 def part_of(value: Value) -> _Slice | None:
     """Return the slice of a tensor's last dimension that a value is; None if it is none."""
-    op = value.op
-    if op is None or op.kind not in TAKES:
+    op = op_of(value, TAKES)
+    if op is None:
         return None
     whole = op.operands[1 if op.kind == "tf.Split" else 0]
     if whole is None or not whole.shape or not value.shape or len(whole.shape) != len(value.shape):

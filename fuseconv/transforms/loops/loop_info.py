@@ -10,6 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.ir.rewriter import has_kind
+from fuseconv.ir.terms import op_of
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.traits import ADDS, LOOPS
@@ -57,8 +58,8 @@ class LoopForm:
 
     def steps(self) -> Dim | None:
         """Return the trip count: where the condition is that a counter is less than a known size, else None."""
-        test = self.cond.outputs[0].op
-        if test is None or test.kind not in ("tf.Less", "tf.Greater"):
+        test = op_of(self.cond.outputs[0], ("tf.Less", "tf.Greater"))
+        if test is None:
             return None
         counter, bound = test.operands if test.kind == "tf.Less" else reversed(test.operands)
         i = next((i for i in self.counters if self.cond.inputs[i] is counter), None)
@@ -141,8 +142,8 @@ def for_each_loop(module: Module, visit: Callable[[Op, Graph], None]) -> None:
 
 def _step(value: Value, made: Value) -> int | None:
     """Return what a step adds to an integer variable."""
-    op = made.op
-    if op is None or op.kind not in ADDS or value not in op.operands:
+    op = op_of(made, ADDS)
+    if op is None or value not in op.operands:
         return None
     other = op.operands[1 - op.operands.index(value)]
     if other is None or other.data is None or other.data.size != 1:

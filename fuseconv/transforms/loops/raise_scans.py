@@ -15,6 +15,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.terms import op_of, operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of, nonnegative
@@ -84,8 +85,8 @@ class _Scan:
     def known_side(self, op: Op, out: list[Op]) -> Value | None:
         """Return i of `i + n if i < 0 else i` for an index that is never negative, as JAX writes each index."""
         condition, wrapped, index = op.operands
-        test = condition.op if condition is not None else None
-        if test is None or test.kind != "tf.Less" or test.operands[0] is not index or not _is_zero(test.operands[1]):
+        test = op_of(condition, "tf.Less")
+        if test is None or test.operands[0] is not index or not _is_zero(test.operands[1]):
             return None
         added = wrapped.op if wrapped is not None else None
         places = self.places(index)
@@ -251,7 +252,7 @@ class _Scan:
         position = self.body.ops.index(update)
         inside: list[Op] = []
         tf = TfBuilder(inside, update)
-        source = row.op.operands[0] if row.op is not None and row.op.kind in RESHAPES else None
+        source = operand_of(row, RESHAPES)
         if source is None or source.shape != shape[1:]:
             source = tf.add("Squeeze", [row], {"squeeze_dims": [0]}, row.dtype, shape[1:])
         made = tf.add("TensorListSetItem", [held, index, source], {"element_dtype": row.dtype}, types.VARIANT)

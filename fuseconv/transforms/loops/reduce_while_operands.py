@@ -12,6 +12,7 @@ import numpy as np
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.slice_spec import SliceSpec
+from fuseconv.ir.terms import filled_with, op_of
 from fuseconv.ir.value_numbering import attrs_key
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -64,7 +65,7 @@ def _merge(loop: LoopForm, i: int, j: int) -> None:
         replace_uses(graph.inputs[i], graph.inputs[j])
     loop.body.terminator.set_operand(i, loop.body.inputs[i])
     start = loop.op.operands[j]
-    if start is not None and start.op is not None and start.op.kind == "tf.ZerosLike":
+    if op_of(start, "tf.ZerosLike") is not None:
         # What it is like is computed for its shape alone, most often a step before the first.
         loop.op.set_operand(j, loop.op.operands[i])
     replace_uses(loop.op.results[i], loop.op.results[j])
@@ -116,9 +117,10 @@ def _alike(a: Op, b: Op) -> bool:
 def _merge_tests(loop: LoopForm) -> None:
     """Replace two comparisons of counters by the one that fails first: a < m and b < n, m - a <= n - b -> a < m."""
     result = loop.cond.outputs[0]
-    if result.op is None or result.op.kind != "tf.LogicalAnd":
+    both = op_of(result, "tf.LogicalAnd")
+    if both is None:
         return
-    tests = [value.op for value in result.op.operands if value is not None]
+    tests = [value.op for value in both.operands if value is not None]
     if any(test is None or test.kind != "tf.Less" for test in tests):
         return
     (a, m), (b, n) = (test.operands for test in tests)  # type: ignore[union-attr]
@@ -163,8 +165,8 @@ def _share_single_slots(loop: LoopForm, graph: Graph) -> None:
 
 def _sole_item(made: Value) -> Value | None:
     """Return the one element of a list after it was overwritten; None if it is no such list."""
-    op = made.op
-    if op is None or op.kind != "tf.XlaDynamicUpdateSlice" or not made.shape or made.shape[0] != 1:
+    op = op_of(made, "tf.XlaDynamicUpdateSlice")
+    if op is None or not made.shape or made.shape[0] != 1:
         return None
     row = op.operands[1]
     if row is None or row.op is None or row.op.kind != "tf.ExpandDims" or row.shape != made.shape:
@@ -185,9 +187,9 @@ def _both_zero(a: Value | None, b: Value | None) -> bool:
 
 def _is_zero(value: Value) -> bool:
     """Return whether a value is zero throughout; -0.0 is not."""
-    if value.op is not None and value.op.kind == "tf.ZerosLike":
+    if op_of(value, "tf.ZerosLike") is not None:
         return True
-    filled = value.op.operands[1] if value.op is not None and value.op.kind == "tf.Fill" else value
+    filled = filled_with(value)
     data = None if filled is None else filled.data
     return data is not None and _is_small(data) and data.tobytes().count(0) == data.nbytes
 

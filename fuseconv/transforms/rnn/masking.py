@@ -17,6 +17,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.slice_spec import WHOLE, Insert, SliceSpec
+from fuseconv.ir.terms import is_zero, op_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import REPEATS, RESHAPES, SELECTS
 from fuseconv.transforms.rnn.recurrence import Input, Loop, NotALoop, Output, known_size
@@ -142,7 +143,7 @@ def _masked_outputs(
         outputs = [replace(outputs[0], item=choice.counted)]
     if len(carried) > 1:
         raise NotALoop("it carries an output that it does not put out")
-    if first is not None and _is_zero(first) and (holder not in choices or holder in carried):
+    if first is not None and is_zero(first) and (holder not in choices or holder in carried):
         first = None
     elif first is not None and (holder is None or first.rank != 2):
         raise NotALoop("a masked step puts out something else than the step before it, or zeros")
@@ -163,14 +164,6 @@ def _unread_lists(loop: Loop) -> list[int]:
     return [i for i in floats if not any(serves(reader) for reader in loop.body.inputs[i].uses)]
 
 
-def _is_zero(value: Value) -> bool:
-    """Return whether a tensor is known to hold nothing but zeros."""
-    if value.is_const:
-        return not np.any(value.data)
-    op = value.op
-    return op is not None and (op.kind == "tf.ZerosLike" or (op.kind == "tf.Fill" and _is_zero(_operand(op, 1))))
-
-
 def _operand(op: Op, index: int) -> Value:
     value = op.operands[index]
     assert value is not None
@@ -178,7 +171,7 @@ def _operand(op: Op, index: int) -> Value:
 
 
 def _is_select(value: Value) -> bool:
-    return value.op is not None and value.op.kind in SELECTS
+    return op_of(value, SELECTS) is not None
 
 
 def _select_of(loop: Loop, value: Value) -> _Select | None:

@@ -11,6 +11,7 @@ from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Module, Op, Value, replace_uses
 from fuseconv.ir.rewriter import erase_ops, ops_of_kinds
 from fuseconv.ir.slice_spec import SliceSpec
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import aliases
@@ -110,8 +111,8 @@ def _only_uses(module: Module, names: dict[Value, set[str]], op: Op, index: int)
     go."""
     state = op.operands[index]
     assert state is not None and state.op is not None
-    read = state.op.operands[0].op if state.op.operands[0] is not None else None
-    if read is None or read.kind != "tf.ReadVariableOp" or len(read.result.uses) != 1 or not is_static(state.shape):
+    read = op_of(state.op.operands[0], "tf.ReadVariableOp")
+    if read is None or len(read.result.uses) != 1 or not is_static(state.shape):
         return []
     (name, *others) = names.get(read.operands[0], set())  # type: ignore[arg-type]
     variable = module.variables.get(name)

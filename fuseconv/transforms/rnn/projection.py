@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.terms import op_of, operand_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import ADDS, PRODUCTS
@@ -49,8 +50,8 @@ class Projection:
             biases.append(bias)
             made = made.op.operands[0] if made.op.operands[1] is bias else made.op.operands[1]  # type: ignore[assignment]
             made = _unflattened(made, shape)
-        product = made.op
-        if product is None or product.kind not in _MATMULS:
+        product = op_of(made, _MATMULS)
+        if product is None:
             return None
         if product.attrs.get("transpose_a") or product.attrs.get("adj_x"):
             return None
@@ -58,7 +59,7 @@ class Projection:
         if x is None or weights is None or weights.data is None or weights.rank != 2:
             return None
         if product.kind == "tf.MatMul":
-            x = x.op.operands[0] if x.op is not None and x.op.kind == "tf.Reshape" else None
+            x = operand_of(x, "tf.Reshape")
         if x is None or x.shape is None or x.shape[:-1] != shape[:-1] or not isinstance(x.shape[-1], int):
             return None
         return cls(x, product, tuple(reversed(biases)), tuple(reversed(moves)))

@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value
+from fuseconv.ir.terms import op_of
 from fuseconv.tf.batching_rules import row_read
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tf.tensor_list_rules import counts
@@ -258,16 +259,16 @@ def known_size(value: Value | None) -> Dim | None:
 
 def _largest_of(value: Value | None) -> Value | None:
     """Return the vector of which a value is the largest element."""
-    op = value.op if value is not None else None
-    if op is None or op.kind != "tf.Max" or op.operands[0] is None:
+    op = op_of(value, "tf.Max")
+    if op is None or op.operands[0] is None:
         return None
     return op.operands[0] if op.operands[0].rank == 1 and op.result.rank == 0 else None
 
 
 def _listed(value: Value) -> Value | None:
     """Return the tensor whose rows a list holds; None of any other list."""
-    op = value.op
-    if op is None or op.kind not in ("tf.TensorListFromTensor", *_SCATTERS):
+    op = op_of(value, ("tf.TensorListFromTensor", *_SCATTERS))
+    if op is None:
         return None
     tensor = op.operands[_SCATTERS.get(op.kind, 0)]
     indices = op.operands[_SCATTERS[op.kind] + 1] if op.kind in _SCATTERS else None

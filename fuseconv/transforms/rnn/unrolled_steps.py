@@ -15,6 +15,7 @@ import numpy as np
 
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Graph, Op, Value, constant
+from fuseconv.ir.terms import op_of
 from fuseconv.ir.value_numbering import attrs_key, value_key
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.traits import PRODUCTS
@@ -177,7 +178,7 @@ class UnrolledSteps:
         Zeros that are like what the steps make, and numbers that their readers broadcast, are like another first state.
         """
         for state, start in self.initial.items():
-            zeros = start.op if start.op is not None and start.op.kind == "tf.ZerosLike" else None
+            zeros = op_of(start, "tf.ZerosLike")
             made = zeros is not None and zeros.operands[0] in self.step_of
             if not made and (start.rank == state.rank or start.rank is None):
                 continue

@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.terms import op_of, operand_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.iota import counts_up
 from fuseconv.tf.operands import content_of
@@ -60,8 +61,8 @@ def _bounds(indices: Value) -> tuple[Value, Sequence | None, Sequence | None]:
 
 def _columns(indices: Value) -> tuple[Value, Value] | None:
     """Return the columns of indices [n, 2], each [n, 1]."""
-    op = indices.op
-    if op is None or op.kind != "tf.ConcatV2" or len(op.operands) != 3 or indices.rank != 2:
+    op = op_of(indices, "tf.ConcatV2")
+    if op is None or len(op.operands) != 3 or indices.rank != 2:
         return None
     first, second, axis = op.operands
     along = content_of(axis)
@@ -84,7 +85,7 @@ def _cuts(bound: Sequence | None, place: int, end: Dim) -> bool:
 
 def _flat(column: Value, tf: TfBuilder) -> Value:
     """Return a column [n, 1] as a vector."""
-    source = column.op.operands[0] if column.op is not None and column.op.kind in RESHAPES else None
+    source = operand_of(column, RESHAPES)
     if source is not None and source.rank == 1:
         return source
     assert column.shape is not None

@@ -11,8 +11,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.terms import either_way
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.terms import either_way
 from fuseconv.tf.traits import ADDS
 
 # Where [height, width, a, b] that is gathered stands in an image [a, height, width, b].

@@ -13,6 +13,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -82,7 +83,7 @@ def _chain(root: Op) -> list[Op]:
         return []
     rounds = root.kind in ROUNDING
     if root.type == "Cast" and source is not None:
-        whole = source.op is not None and source.op.kind in ROUNDING
+        whole = op_of(source, ROUNDING) is not None
         rounds = whole or root.result.dtype in (types.INT32, types.INT64)
     if not rounds or source is None or not source.dtype.is_float:
         return []

@@ -14,6 +14,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import budget, dims
 from fuseconv.ir.dims import Shape, more_known
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, empty_constants, replace_uses
+from fuseconv.ir.terms import operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf import shape_functions
@@ -24,7 +25,6 @@ from fuseconv.tf.operands import content_of
 from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.symbolic_content import FOLLOWED, content
-from fuseconv.tf.terms import operand_of
 from fuseconv.tf.traits import CALLS, FORWARDS, LOOPS, RUNNERS, VARIABLES
 from fuseconv.tfl.kernel_limits import LARGEST_RANK
 from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions

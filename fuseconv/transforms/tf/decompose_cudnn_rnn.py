@@ -28,6 +28,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Rejection, Value, constant, replace_uses
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.terms import filled_with, is_zero, look_through
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
@@ -154,11 +155,7 @@ def _build_layers(tf: TfBuilder, module: Module, sizes: _Sizes) -> list[Value]:
 
 def _row(tf: TfBuilder, state: Value, number: int, axis: int) -> Value:
     """Return the state [batch, units] of one layer and direction. Zeros stay recognizable as such."""
-    source = state
-    while source.op is not None and source.op.kind in RESHAPES and source.op.operands[0] is not None:
-        source = source.op.operands[0]
-    zero = source.op.operands[1] if source.op is not None and source.op.kind == "tf.Fill" else source
-    if zero is not None and zero.is_const and not np.any(zero.data):
+    if is_zero(look_through(state, RESHAPES)):
         none = constant(np.zeros((), state.dtype.numpy), state.dtype, state.name)
         return tf.Fill(tf.Pack(tf.size(state, 1 - axis), tf.size(state, 2)), none, dtype=state.dtype)
     if state.shape is not None and state.shape[axis] == 1:
@@ -177,8 +174,7 @@ def _lengths(op: Op) -> Value | None:
     x, lengths = op.operands[0], op.operands[4] if len(op.operands) > 4 else None
     if lengths is None or x is None or x.shape is None:
         return None
-    filled = lengths.op.operands[1] if lengths.op is not None and lengths.op.kind == "tf.Fill" else lengths
-    known = content_of(filled)
+    known = content_of(filled_with(lengths))
     steps = x.shape[_layer_axis(op)]
     return None if known is not None and all(length == steps for length in known.flat) else lengths
 

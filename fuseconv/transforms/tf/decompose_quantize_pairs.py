@@ -14,6 +14,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 
@@ -43,8 +44,8 @@ def decompose_quantize_pairs(module: Module) -> None:
     What is quantized otherwise stays, to be refused by name."""
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        first = op.operands[0].op if op.operands[0] is not None else None
-        if first is None or first.kind != _KINDS[op.kind] or first.operands[0] is None:
+        first = op_of(op.operands[0], _KINDS[op.kind])
+        if first is None or first.operands[0] is None:
             return None
         x = first.operands[0]
         grid = _GRIDS[op.kind](first, op) if x.dtype is types.FLOAT32 and op.result.dtype is types.FLOAT32 else None

@@ -12,6 +12,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.ir.rewriter import replace_op, rewrite_ops
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import FORWARDS, LOOPS
@@ -117,7 +118,7 @@ def _is_put_together(of: TensorList, module: Module) -> bool:
 
 def _writes_row(write: Op) -> bool:
     item = write.operands[2]
-    return item is not None and item.op is not None and item.op.kind == _WRAP
+    return op_of(item, _WRAP) is not None
 
 
 def _goes_through_loops(of: TensorList, module: Module) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import Speculative, rewrite_ops
+from fuseconv.ir.terms import operand_of
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -254,7 +255,7 @@ class _Narrow:
 
 def _cast_from(x: Value) -> Value | None:
     """Return the number of a type that float64 holds exactly, of which x is a Cast."""
-    source = x.op.operands[0] if x.op is not None and x.op.kind == "tf.Cast" else None
+    source = operand_of(x, "tf.Cast")
     if source is None or source.dtype in _EXACT:
         return source
     counts = source.dtype is types.INT64 and source.op is not None and source.op.type in _COUNTS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fuseconv.ir.graph import Module, Op, Value
 from fuseconv.ir.rewriter import erase_ops
+from fuseconv.ir.terms import look_through, operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.traits import FORWARDS
@@ -44,6 +45,4 @@ def _is_unchanged(op: Op) -> bool:
 
 def _reads(value: Value | None, handle: Value) -> bool:
     """Return whether a value is what a variable holds."""
-    while value is not None and value.op is not None and value.op.kind in FORWARDS:
-        value = value.op.operands[value.index]
-    return value is not None and value.op is not None and value.op.kind == _READ and value.op.operands[0] is handle
+    return value is not None and operand_of(look_through(value, FORWARDS), _READ) is handle

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.terms import either_way, number_of, op_of, operand_of, shaped
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.terms import either_way, number_of, operand_of, shaped
 from fuseconv.tf.traits import ADDS
 
 # From here on log(1 + exp(x)) is x, in float32.
@@ -56,8 +56,8 @@ def _scaled(value: Value | None) -> tuple[Value | None, Value | None]:
 
 def _held_below_zero(value: Value) -> Value | None:
     """Return x of SelectV2(x > 0, 0, x)."""
-    op = value.op
-    if op is None or op.kind != "tf.SelectV2":
+    op = op_of(value, "tf.SelectV2")
+    if op is None:
         return None
     condition, zero, x = op.operands
     same = zero is not None and number_of(zero) == 0 and x is not None and _above_zero(condition) is x
@@ -71,8 +71,8 @@ def _clipped_at_zero(value: Value) -> bool:
 
 def _above_zero(value: Value | None) -> Value | None:
     """Return x of x > 0, or of x >= 0: a unit is 0 at 0 either way."""
-    op = value.op if value is not None else None
-    if op is None or op.kind not in ("tf.Greater", "tf.GreaterEqual"):
+    op = op_of(value, ("tf.Greater", "tf.GreaterEqual"))
+    if op is None:
         return None
     x, zero = op.operands
     return x if zero is not None and number_of(zero) == 0 else None

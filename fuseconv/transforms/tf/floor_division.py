@@ -11,10 +11,10 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Sym, is_opaque
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import has_kind, rewrite_ops
+from fuseconv.ir.terms import either_way, number_of, op_of, operand_of, shaped
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import nonnegative
-from fuseconv.tf.terms import either_way, number_of, operand_of, shaped
 from fuseconv.tf.traits import ADDS
 from fuseconv.transforms.tf.known_conditions import plain_choice
 
@@ -46,8 +46,8 @@ def floor_division(op: Op, tf: TfBuilder) -> list[Value] | None:
     SelectV2(x % n != 0 & x % n < 0, x % n + n, x % n) -> FloorMod(x, n)."""
     condition, moved, cut = op.operands
     division = cut.op if cut is not None else None
-    both = condition.op if condition is not None else None
-    if division is None or division.kind not in _NAMES or both is None or both.kind != "tf.LogicalAnd":
+    both = op_of(condition, "tf.LogicalAnd")
+    if division is None or division.kind not in _NAMES or both is None:
         return None
     x, n = division.operands
     assert x is not None and n is not None and cut is not None
@@ -77,8 +77,8 @@ def floor_remainder(op: Op, tf: TfBuilder) -> list[Value] | None:
     y = next((other for one, other in either_way(more) if one is cut), None)
     guard = cut.op if cut.op.kind == "tf.SelectV2" else None
     rest = guard.operands[2] if guard is not None else cut
-    division = rest.op if rest is not None else None
-    if y is None or division is None or division.kind != "tf.TruncateMod" or division.result.shape != op.result.shape:
+    division = op_of(rest, "tf.TruncateMod")
+    if y is None or division is None or division.result.shape != op.result.shape:
         return None
     x, divisor = division.operands
     assert x is not None and divisor is not None
@@ -125,8 +125,8 @@ def _is_size(value: Value) -> bool:
 
 def _replaces_zero(value: Value) -> bool:
     """Return whether a value is SelectV2(Equal(y, 0), n, y) of a number n that is not 0."""
-    op = value.op
-    if op is None or op.kind != "tf.SelectV2":
+    op = op_of(value, "tf.SelectV2")
+    if op is None:
         return False
     test, instead, y = op.operands
     if test is None or instead is None or y is None or number_of(instead) in (None, 0):
@@ -136,8 +136,8 @@ def _replaces_zero(value: Value) -> bool:
 
 def _stands_for(divisor: Value, y: Value) -> bool:
     """Return whether a divisor is y, or 1 for some that are 0 or -1."""
-    op = divisor.op
-    if divisor is y or op is None or op.kind != "tf.SelectV2":
+    op = op_of(divisor, "tf.SelectV2")
+    if divisor is y or op is None:
         return divisor is y
     test, one, other = op.operands
     if test is None or one is None or other is not y or number_of(one) != 1:
@@ -162,8 +162,8 @@ def _signs_differ(test: Value, x: Value, y: Value) -> bool:
     """Return whether a test is that one of two numbers is negative; of a size, which is not, whether the other is."""
     if _is_size(y) and y.shape == ():
         return _is_negative(test, x)
-    op = test.op
-    if op is None or op.kind != "tf.NotEqual":
+    op = op_of(test, "tf.NotEqual")
+    if op is None:
         return False
     return any(_is_negative(one, x) and _is_negative(other, y) for one, other in either_way(op))
 
@@ -174,7 +174,7 @@ def _leaves(test: Value, x: Value, number: float, rest: Value | None) -> bool:
     if test.op is None or test.op.kind != "tf.NotEqual":
         return False
     for left, zero in either_way(test.op):
-        found = left.op if left.op is not None and left.op.kind == "tf.TruncateMod" else None
+        found = op_of(left, "tf.TruncateMod")
         same = found is not None and found.operands[0] is x and number_of(found.operands[1]) == number  # type: ignore[arg-type]
         if same and number_of(zero) == 0 and rest in (None, left):
             return True

@@ -16,6 +16,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import WHOLE, Entry, Insert, Pick, SliceSpec, Take
+from fuseconv.ir.terms import op_of, operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -77,8 +78,8 @@ class _Forwarder:
         """Slice what a ConcatV2 joins: ConcatV2(x, y)[n:] -> y[n - len(x):], or the join of the tensors that the slice
         takes from."""
         source = op.operands[0]
-        concat = source.op if source is not None else None
-        if concat is None or concat.kind != "tf.ConcatV2":
+        concat = op_of(source, "tf.ConcatV2")
+        if concat is None:
             return None
         if concat not in self.joins:
             self.joins[concat] = _resolved(concat)
@@ -183,7 +184,7 @@ def _is_known(entry: Entry) -> bool:
 def _source(part: Value, axis: int, begin: int) -> tuple[Value, int]:
     """Return what a tensor was cut out of along an axis alone, and where its element `begin` stands there; the tensor
     itself if it is no such slice."""
-    source = part.op.operands[0] if part.op is not None and part.op.kind in SLICES else None
+    source = operand_of(part, SLICES)
     if part.op is None or source is None or source.shape is None or len(source.shape) != part.rank:
         return part, begin
     span = _span(part.op, source, axis)

@@ -6,6 +6,7 @@ from fuseconv.errors import InputError
 from fuseconv.facts import NO_TF1_CONTROL_FLOW, READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Value, Variable, constant
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.terms import op_of
 from fuseconv.ir.types import INT32, INT64
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -44,7 +45,7 @@ def _written(module: Module, variables: dict[Value, set[str]]) -> set[str]:
     handle. variables: names by handles, as `aliases` tells them."""
     written: set[str] = set()
     for value, names in variables.items():
-        reference = value.op is not None and value.op.kind in _REFERENCES
+        reference = op_of(value, _REFERENCES) is not None
         for op in value.uses:
             if op.kind in _READS or op.kind in FORWARDS or op.kind == "ir.return":
                 continue

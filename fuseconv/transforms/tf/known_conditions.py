@@ -13,6 +13,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.terms import op_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import COMPARISONS
 
@@ -49,7 +50,7 @@ def plain_choice(op: Op, tf: TfBuilder) -> list[Value] | None:
         one = y
     if one is not None and one.shape is not None and one.shape == op.result.shape:
         return [one]
-    negated = condition.op if condition is not None else None
-    if negated is None or negated.kind != "tf.LogicalNot":
+    negated = op_of(condition, "tf.LogicalNot")
+    if negated is None:
         return None
     return [tf.add("SelectV2", [negated.operands[0], y, x], {}, op.result.dtype, op.result.shape)]

@@ -6,10 +6,10 @@ import numpy as np
 
 from fuseconv.ir.dims import Dim, ceildiv
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.terms import either_way
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.iota import counts_up
 from fuseconv.tf.operands import content_of, is_reversal
-from fuseconv.tf.terms import either_way
 from fuseconv.tf.traits import ADDS, RESHAPES
 from fuseconv.transforms.tf.slice_bounds import elements_of, slice_bounds
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.terms import either_way, op_of, operand_of
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.terms import either_way
 from fuseconv.tf.traits import RESHAPES
 
 _MADE = (types.FLOAT32, types.INT32)
@@ -15,11 +15,11 @@ _MADE = (types.FLOAT32, types.INT32)
 
 def one_hot(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name what `jax.nn.one_hot` spells out along the last dimension. Both have zeros for an index out of range."""
-    test = op.operands[0].op if op.operands[0] is not None else None
-    if test is None or test.kind != "tf.Equal" or op.result.dtype not in _MADE or len(test.result.uses) != 1:
+    test = op_of(op.operands[0], "tf.Equal")
+    if test is None or op.result.dtype not in _MADE or len(test.result.uses) != 1:
         return None
     for x, numbers in either_way(test):
-        index = x.op.operands[0] if x.op is not None and x.op.kind in RESHAPES else None
+        index = operand_of(x, RESHAPES)
         if index is None or index.shape is None or index.dtype not in (types.INT32, types.INT64):
             continue
         data = numbers.data

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.terms import look_through, op_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import added_units, content_of
 from fuseconv.tf.traits import RESHAPES
@@ -30,8 +31,8 @@ def plain_reshape(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _with_open_size(op: Op, x: Value, shape: Value, tf: TfBuilder) -> list[Value] | None:
     """Open the one size that is computed of others, if all sizes are known before a run, or as symbols."""
-    made, sizes = shape.op, content_of(shape)
-    if made is None or made.kind != "tf.ConcatV2" or sizes is None or -1 in sizes.tolist():
+    made, sizes = op_of(shape, "tf.ConcatV2"), content_of(shape)
+    if made is None or sizes is None or -1 in sizes.tolist():
         return None
     *parts, axis = made.operands
     computed = [place for place, part in enumerate(parts) if part is not None and _is_computed(part)]
@@ -44,8 +45,7 @@ def _with_open_size(op: Op, x: Value, shape: Value, tf: TfBuilder) -> list[Value
 
 def _is_computed(size: Value) -> bool:
     """Return whether a vector is one size, an expression of those of tensors."""
-    while size.op is not None and size.op.kind in RESHAPES:
-        size = size.op.operands[0]  # type: ignore[assignment]
+    size = look_through(size, RESHAPES)
     content = content_of(size)
     known = content is not None and content.size == 1 and isinstance(content.reshape(-1)[0], Sym)
     return known and size.op is not None and size.op.kind not in ("tf.Shape", "tf.StridedSlice")

@@ -16,6 +16,7 @@ from operator import xor
 from fuseconv.ir.graph import Graph, Module, Op, Rejection, Value
 from fuseconv.ir.op_slices import forward_slice
 from fuseconv.ir.rewriter import ops_of_kinds
+from fuseconv.ir.terms import is_zero, op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import ADDS, PRODUCTS
@@ -74,12 +75,12 @@ def _of_result(op: Op, signed: list[Signed]) -> Signed | None:
 
 def _same(op: Op, signed: list[Signed]) -> Signed | None:
     """As those of all operands; numbers that are 0 have any."""
-    parts = [part for value, part in zip(op.operands, signed) if not _is_zero(value)]
+    parts = [part for value, part in zip(op.operands, signed) if not is_zero(value)]
     return _kept(op, signed, parts[0]) if all(part == parts[0] for part in parts) else None
 
 
 def _selected(op: Op, signed: list[Signed]) -> Signed | None:
-    sides = [part for value, part in zip(op.operands[1:], signed[1:]) if not _is_zero(value)]
+    sides = [part for value, part in zip(op.operands[1:], signed[1:]) if not is_zero(value)]
     return _kept(op, signed, sides[0]) if not signed[0] and all(part == sides[0] for part in sides) else None
 
 
@@ -152,8 +153,8 @@ def _not_summed(signed: Signed) -> Signed | None:
 
 def _is_diagonal(value: Value | None) -> bool:
     """Return whether a value is a square matrix of a diagonal."""
-    op = value.op if value is not None else None
-    if op is None or op.kind not in _DIAGONALS:
+    op = op_of(value, _DIAGONALS)
+    if op is None:
         return False
     wanted = (0, -1, -1)  # which diagonal, how many rows and columns
     given = [content_of(each) for each in op.operands[1:4]]
@@ -176,10 +177,6 @@ def _squeezed(op: Op, signed: list[Signed]) -> Signed | None:
         return None
     at = gone[0] % rank - rank
     return _moved(signed[0], {each: each + 1 for each in range(-rank, at)})
-
-
-def _is_zero(value: Value | None) -> bool:
-    return value is not None and value.data is not None and not value.data.any()
 
 
 def _rules() -> Iterator[tuple[str, Callable[[Op, list[Signed]], Signed | None]]]:

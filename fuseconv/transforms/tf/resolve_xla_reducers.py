@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir.graph import FuncRef, Graph, Module
 from fuseconv.ir.rewriter import ops_of_kinds
+from fuseconv.ir.terms import look_through
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.traits import FORWARDS
 
@@ -31,8 +32,5 @@ def _reducer(graph: Graph) -> str | None:
     if len(ops) != 1 or len(graph.inputs) != 2:
         return None
     (op,) = ops
-    result = graph.outputs[0]
-    while result.op is not None and result.op.kind in FORWARDS:
-        result = result.op.operands[result.index]  # type: ignore[assignment]
     both = all(any(value is operand for operand in op.operands) for value in graph.inputs)
-    return _REDUCERS.get(op.kind) if both and result.op is op else None
+    return _REDUCERS.get(op.kind) if both and look_through(graph.outputs[0], FORWARDS).op is op else None

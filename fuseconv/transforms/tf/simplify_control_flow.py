@@ -7,6 +7,7 @@ import numpy as np
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Rejection, Value, constant, replace_uses
 from fuseconv.ir.rewriter import add_function, erase_ops, ops_of_kinds, replace_uses_except, rewrite_ops
+from fuseconv.ir.terms import op_of
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -124,8 +125,8 @@ def _is_number(tf: TfBuilder, test: str, index: Value, number: int) -> Value:
 def _unclamped(index: Value, count: int) -> Value | None:
     """Return i of clamp(i, 0, count - 1): Minimum(Maximum(i, 0), count - 1); None of another index."""
     for bound, kind in ((count - 1, "tf.Minimum"), (0, "tf.Maximum")):
-        op = index.op
-        if op is None or op.kind != kind:
+        op = op_of(index, kind)
+        if op is None:
             return None
         x, limit = op.operands
         if x is None or limit is None or limit.rank != 0 or limit.data is None or limit.data != bound:

@@ -10,11 +10,11 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, is_static, product
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.terms import either_way, number_of, op_of, operand_of, shaped
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.iota import counts_up
 from fuseconv.tf.operands import content_of
-from fuseconv.tf.terms import either_way, number_of, operand_of, shaped
 from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES, SLICES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
 from fuseconv.transforms.tf.batch_gathers import batch_gather
@@ -245,7 +245,7 @@ def _in_bounds(op: Op, tf: TfBuilder) -> list[Value] | None:
     if not any(reader.kind in ("tf.Minimum", "tf.Maximum") for reader in index.uses):
         return None
     source = operand_of(index, "tf.Cast") or index
-    if source.op is not None and source.op.kind in RESHAPES:
+    if op_of(source, RESHAPES) is not None:
         return None  # sink-unit-dimensions lets the index itself be compared, if that is what a reshape adds
     wrapped = _wrapped(index, low, high)
     held = _held(index, low, high, tf) if wrapped is None else _held_from(*wrapped, tf)

@@ -14,6 +14,7 @@ import numpy as np
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach
 from fuseconv.ir.rewriter import has_kind, rewrite_ops
+from fuseconv.ir.terms import look_through, operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import added_units
@@ -143,8 +144,7 @@ class _Sinking:
 def _repeated(x: Value) -> tuple[_Core | None, Shape]:
     """Return what a reshape repeats within a dimension, and the shape that it then has at least: of the reshape of
     BroadcastTo(x: [n,4,1], [n,4,2]), x and [n,8]."""
-    op = x.op
-    source = op.operands[0] if op is not None and op.kind == "tf.BroadcastTo" else None
+    source = operand_of(x, "tf.BroadcastTo")
     if source is None or source.shape is None or x.shape is None or len(source.shape) != len(x.shape):
         return None, ()
     wider = [axis for axis, (small, large) in enumerate(zip(source.shape, x.shape)) if small != large]
@@ -195,6 +195,5 @@ def _reshaped(value: Value, shape: Shape, tf: TfBuilder) -> Value | None:
         return value
     if sizes.count(-1) > 1 or 0 in sizes:
         return None
-    while value.op is not None and value.op.kind in RESHAPES and value.op.operands[0] is not None:
-        value = value.op.operands[0]
+    value = look_through(value, RESHAPES)
     return tf.add("Reshape", [value, tf.ints(sizes)], {}, value.dtype, shape)

@@ -6,6 +6,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Value
+from fuseconv.ir.terms import op_of
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import RESHAPES
 
@@ -25,8 +26,8 @@ def elements_of(vector: Value | None) -> list[Element] | None:
     content = content_of(vector)
     if content is not None:
         return [*content.reshape(-1)]
-    op = vector.op if vector is not None else None
-    if op is None or op.kind not in ("tf.ConcatV2", "tf.Pack"):
+    op = op_of(vector, ("tf.ConcatV2", "tf.Pack"))
+    if op is None:
         return None
     made: list[Element] = []
     for part in op.operands[:-1] if op.kind == "tf.ConcatV2" else op.operands:

@@ -14,6 +14,7 @@ from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
+from fuseconv.ir.terms import op_of, operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder, with_shape
@@ -240,7 +241,7 @@ def same_type(op: Op, tfl: Builder) -> Value | None:
     (value,) = op.operands
     if value is None or value.dtype is op.result.dtype:
         return value
-    source = value.op.operands[0] if value.op is not None and value.op.kind == "tfl.CAST" else None
+    source = operand_of(value, "tfl.CAST")
     fits = source is not None and source.dtype is op.result.dtype and value.dtype.holds(source.dtype)
     return source if fits else None
 
@@ -375,8 +376,8 @@ def _reading(op: Op, tfl: Builder, smaller: Callable[[Value], Value]) -> Value |
 
 def _source_of_broadcast(value: Value) -> Value:
     """Return what a value repeats along dimensions of 1; itself if it repeats nothing."""
-    op = value.op
-    if op is None or op.kind not in ("tfl.BROADCAST_TO", "tfl.TILE") or value.shape is None:
+    op = op_of(value, ("tfl.BROADCAST_TO", "tfl.TILE"))
+    if op is None or value.shape is None:
         return value
     x = op.operands[0]
     if x is None or x.shape is None or x.quantization is not None:

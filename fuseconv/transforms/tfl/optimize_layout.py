@@ -15,6 +15,7 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.rewriter import replace_uses_except
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder, with_shape
@@ -122,7 +123,7 @@ class _Group:
 
     def is_reshaped(self, value: Value) -> bool:
         """Return whether a reshape makes the value, for this group alone, and can as well make it in the form."""
-        alone = value.op is not None and value.op.kind == "tfl.RESHAPE" and all(op in self.ops for op in value.uses)
+        alone = op_of(value, "tfl.RESHAPE") is not None and all(op in self.ops for op in value.uses)
         if not alone or value.shape is None or Builder([]).static_shape(value.shape) is None:
             return False
         return self.form.reshapes or moves_only_units(value.shape, list(self.form.order))  # type: ignore[arg-type]

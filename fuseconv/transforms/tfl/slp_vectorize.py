@@ -21,6 +21,7 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.ir.rewriter import Speculative, erase_ops
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder, with_shape
 from fuseconv.tfl.slice_rules import Part, needs
@@ -178,8 +179,8 @@ def _element(value: Value) -> tuple[_Source, int] | None:
 
 def _before_swap(source: _Source) -> Value | None:
     """Return what the sequence was before steps and batch changed places."""
-    op = source.value.op
-    if source.axis != 0 or op is None or op.kind != "tfl.TRANSPOSE" or op.operands[1] is None:
+    op = op_of(source.value, "tfl.TRANSPOSE")
+    if source.axis != 0 or op is None or op.operands[1] is None:
         return None
     perm = op.operands[1].data
     if perm is None or perm.tolist() != [1, 0, *range(2, len(perm))]:

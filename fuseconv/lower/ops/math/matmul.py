@@ -7,6 +7,7 @@ import math
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
+from fuseconv.ir.terms import operand_of
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
 from fuseconv.lower.support.legalize_operands import (
@@ -138,7 +139,7 @@ def _is_matrix_times_few_columns(x: Value, y: Value, adj_x: bool, adj_y: bool) -
 
 def _reshaped(tfl: Lowering, x: Value, shape: Shape) -> Value:
     """Reshape x; if x was reshaped from that shape, return what it was reshaped from."""
-    source = x.op.operands[0] if x.op is not None and x.op.kind in RESHAPES else None
+    source = operand_of(x, RESHAPES)
     return source if source is not None and source.shape == shape else reshape(tfl, x, shape)
 
 
