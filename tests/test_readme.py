@@ -220,8 +220,7 @@ def test_the_readme_is_short() -> None:
 
 @pytest.mark.parametrize("page", [README, FUSE, MUSEUM, LAYERS], ids=_name)
 def test_what_is_generated_is_up_to_date(page: Path) -> None:
-    """`python -m tests.test_readme` writes it."""
-    assert _generated(page) == page.read_text()
+    assert _generated(page) == page.read_text(), "`python -m tests.test_readme` writes it"
 
 
 def _fusions() -> str:
