@@ -23,7 +23,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TextIO, TypeAlias
 
 from fuseconv.errors import InputError, is_ours, module_error, suggestion
-from fuseconv.ir.graph import Module, count_edits
+from fuseconv.ir.graph import Module, Value, count_edits
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.verifier import Fact, MalformedError, check
 from fuseconv.report.records import Report
 
@@ -61,14 +62,36 @@ class Pass:
 
     @functools.cached_property
     def parameters(self) -> tuple[str, ...]:
-        code = inspect.unwrap(self.function).__code__
-        return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return _parameters(self.function)
 
     @property
     def summary(self) -> str:
         """Return the first sentence of the function's docstring, in one line."""
         paragraph = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
         return " ".join(paragraph.split()).partition(". ")[0].rstrip(".")
+
+
+@dataclass(frozen=True)
+class RewritePass(Pass):
+    """A pass whose function rewrites an op of its kinds: `rewrite(op, out, ...)`, which `rewrite_ops` calls for those
+    of every graph. What it names besides comes from the context. revisit: new ops are rewritten in turn."""
+
+    revisit: bool = False
+
+    def __call__(self, *args: Any) -> None:
+        given = dict(zip(self.parameters, args, strict=True))
+        own = [given[name] for name in _parameters(self.function)[2:]]
+        for graph in list(given["module"].graphs()):  # functions may be added
+            rewrite_ops(graph, self.kinds or (), lambda op, out: self.function(op, out, *own), self.revisit)
+
+    @functools.cached_property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(("module", *_parameters(self.function)[2:])))
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    code = inspect.unwrap(function).__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 @dataclass(frozen=True)
@@ -131,10 +154,39 @@ def module_pass(
     name or no fact."""
     if not isinstance(name, str):
         raise TypeError("a pass is marked with @module_pass(NAME, before=PASS), and not with @module_pass alone")
-    for fact in (*requires, *ensures):
+    _check_facts(name, requires, ensures)
+    return lambda function: Pass(name, function, requires, ensures, None, kinds, after_changes, before, after)
+
+
+def rewrite_pass(
+    name: str,
+    kinds: Collection[str],
+    *,
+    requires: tuple[Fact, ...] = (),
+    ensures: tuple[Fact, ...] = (),
+    revisit: bool = False,
+    before: str = "",
+    after: str = "",
+) -> Callable[[Callable[..., Sequence[Value] | None]], Pass]:
+    """Declare the decorated function as a pass that does nothing but rewrite ops of these kinds, each by itself:
+
+        @rewrite_pass("drop-double-negation", ("tf.Neg",))
+        def drop_double_negation(op: Op, out: list[Op]) -> list[Value] | None:
+            '''Drop double negations: Neg(Neg(x)) -> x.'''
+            x = operand_of(op.operands[0], "tf.Neg")
+            return None if x is None else [x]
+
+    What it takes and returns is told at `rewrite_ops`, and the rest at `module_pass`."""
+    if not isinstance(name, str) or isinstance(kinds, str) or not all("." in kind for kind in kinds):
+        raise TypeError("a pass of one rewrite is marked with @rewrite_pass(NAME, KINDS), such as (\"tf.Neg\",)")
+    _check_facts(name, requires, ensures)
+    return lambda rewrite: RewritePass(name, rewrite, requires, ensures, None, kinds, False, before, after, revisit)
+
+
+def _check_facts(name: str, *facts: tuple[Fact, ...]) -> None:
+    for fact in itertools.chain(*facts):
         if not isinstance(fact, Fact):
             raise TypeError(f"the pass {name} requires and ensures facts of fuseconv.facts, not {fact!r}")
-    return lambda function: Pass(name, function, requires, ensures, None, kinds, after_changes, before, after)
 
 
 @dataclass
@@ -339,9 +391,9 @@ class PassManager:
             why = f"asks for {error}, which passes are not given{help}"
             raise _wrong(item, why) from error
         if is_ours(item.function):
-            return item.function(*arguments)
+            return item(*arguments)
         try:
-            said = item.function(*arguments)
+            said = item(*arguments)
             check(self.context.module)
         except MalformedError as error:
             raise _wrong(item, f"leaves a module that is none: {error}") from error

@@ -23,7 +23,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Table, Variable
 from fuseconv.ir.rewriter import has_kind
 from fuseconv.lower.engine.custom import CustomOps
-from fuseconv.pass_manager import Context, PassManager, passes_of
+from fuseconv.pass_manager import Context, PassManager, RewritePass, passes_of
 from fuseconv.pipeline import CONVERT
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.floats import Floats
@@ -31,8 +31,12 @@ from fuseconv.quantize.selection import Selection
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from tests.tf.text_cases import module_of, short_text
 
-# Passes by name, to run whatever the module holds; and the kinds of ops that each says it needs.
-PASSES = {item.name: replace(item, condition=None, kinds=None) for item in passes_of(CONVERT)}
+# Passes by name, to run whatever the module holds, but for those that look at no other ops; and the kinds of ops that
+# each says it needs.
+PASSES = {
+    item.name: replace(item, condition=None, kinds=item.kinds if isinstance(item, RewritePass) else None)
+    for item in passes_of(CONVERT)
+}
 _KINDS = {item.name: item.kinds for item in passes_of(CONVERT)}
 # What a pass infers is no change: it follows from what the others left.
 _INFER = {"canonicalize"}

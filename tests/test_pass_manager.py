@@ -11,7 +11,7 @@ import pytest
 
 from fuseconv.errors import InputError
 from fuseconv.fuse.registry import Registry
-from fuseconv.ir.graph import Module, Op, constant
+from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.types import INT32
 from fuseconv.ir.verifier import Fact, MalformedError
 from fuseconv.pass_manager import (
@@ -26,9 +26,11 @@ from fuseconv.pass_manager import (
     insert,
     module_pass,
     passes_of,
+    rewrite_pass,
 )
 from fuseconv.pipeline import BODY_CHECK, CONVERT
 from fuseconv.report.records import Report
+from fuseconv.tf.builder import TfBuilder
 from tests.tf.text_cases import module_of
 
 TEXT = """main {
@@ -218,11 +220,47 @@ def test_a_converter_module_offers_passes() -> None:
         Registry(plugin)
 
 
+@pytest.mark.parametrize("revisit", [False, True])
+def test_a_pass_of_one_rewrite(revisit: bool) -> None:
+    """It is offered the ops of its kinds in every graph, and given what it names besides."""
+
+    @rewrite_pass("halve", ("tf.Abs", "tf.Neg"), revisit=revisit)
+    def halve(op: Op, out: list[Op], log: list[str], module: Module) -> list[Value] | None:
+        """Halve: Neg(x) -> Abs(x), Abs(x) -> Sign(x)."""
+        log.append(op.kind)
+        assert module is runs.context.module
+        made = TfBuilder(out, op)
+        return [made.Abs(op.operands[0]) if op.type == "Neg" else made.Sign(op.operands[0])]
+
+    inner = "other {\n%x: float32[2] = tf.Abs(float32[2] [1.0, 2.0])\nreturn %x\n}"
+    module, _ = module_of("main {\ninput %x: float32[2]\n%y: float32[2] = tf.Neg(%x)\nreturn %y\n}\n" + inner)
+    runs = manager(module)
+    assert halve.summary == "Halve: Neg(x) -> Abs(x), Abs(x) -> Sign(x)" and halve.parameters == ("module", "log")
+    assert runs.run((halve,)) and names(runs) == ["tf.Neg", *["tf.Abs"] * (1 + revisit)]
+    kinds = [op.kind for graph in module.graphs() for op in graph.ops]
+    assert kinds == (["tf.Sign", "tf.Sign"] if revisit else ["tf.Abs", "tf.Sign"])
+    assert runs.run((halve,)) is not revisit
+    halve(module, [])  # as a function of the module, too
+    assert {op.kind for graph in module.graphs() for op in graph.ops} == {"tf.Sign"}
+
+
+def test_a_rewrite_of_a_plug_in_that_fails_is_named() -> None:
+    @rewrite_pass("acme", ("tf.Neg",))
+    def fails(op: Op, out: list[Op]) -> list[Value]:
+        raise KeyError("x")
+
+    with pytest.raises(InputError, match=r"the pass acme \(.*test_pass_manager\.py:\d+\) failed: KeyError: 'x'"):
+        manager(module_of(TEXT)[0]).run((fails,))
+
+
 def test_what_a_pass_is_not_declared_with() -> None:
     with pytest.raises(TypeError, match="not with @module_pass alone"):
         module_pass(lambda module: None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"the pass p requires and ensures facts .*, not 'TFL_ONLY'"):
         module_pass("p", requires=("TFL_ONLY",))  # type: ignore[arg-type]
+    for kinds in ("tf.Neg", ("Neg",)):
+        with pytest.raises(TypeError, match=r"@rewrite_pass\(NAME, KINDS\)"):
+            rewrite_pass("p", kinds)
 
 
 def test_setting_the_same_operands_is_no_edit() -> None:

@@ -8,8 +8,7 @@ the order i, c, f, o, of BlockLSTMV2 i, f, c, o; beyond `seq_len_max` steps all 
 from __future__ import annotations
 
 from fuseconv.ir.graph import Module, Op, Value, constant, replace_uses
-from fuseconv.ir.rewriter import rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.transforms.tf.sequence_loop import sequence_loop
 
@@ -20,14 +19,9 @@ _CLIPS = {"tf.BlockLSTM": 3.0, "tf.BlockLSTMV2": 0.0}
 _RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
 
 
-@module_pass("decompose-block-lstm", kinds=_ORDERS)
-def decompose_block_lstm(module: Module) -> None:
+@rewrite_pass("decompose-block-lstm", _ORDERS)
+def decompose_block_lstm(op: Op, out: list[Op], module: Module) -> list[Value]:
     """Replace an LSTM layer of one op by the loop that it computes: BlockLSTM -> While over TensorLists."""
-    for graph in list(module.graphs()):
-        rewrite_ops(graph, _ORDERS, lambda op, out: _build_loop(op, out, module))
-
-
-def _build_loop(op: Op, out: list[Op], module: Module) -> list[Value]:
     steps, x, cs, h, *weights = (value for value in op.operands if value is not None)
     read = [name for name, result in zip(_RESULTS, op.results) if result.uses]
 

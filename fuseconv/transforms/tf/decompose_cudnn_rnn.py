@@ -27,9 +27,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Rejection, Value, constant, replace_uses
-from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.terms import filled_with, is_zero, look_through
-from fuseconv.pass_manager import module_pass
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import RESHAPES
@@ -74,25 +73,20 @@ class _Sizes(NamedTuple):
         return rows * self.columns
 
 
-@module_pass("decompose-cudnn-rnn", kinds=_KINDS)
-def decompose_cudnn_rnn(module: Module) -> None:
+@rewrite_pass("decompose-cudnn-rnn", _KINDS)
+def decompose_cudnn_rnn(op: Op, out: list[Op], module: Module) -> list[Value] | None:
     """Replace recurrent layers of cuDNN by the loops that they compute: CudnnRNN -> While over TensorLists.
 
     Expects shapes to be known. What cannot be a loop stays, with the reason as the rejection of its op."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        try:
-            sizes = _sizes(op)
-        except _Refused as refusal:
-            op.rejection = Rejection(str(refusal))
-            return None
-        results = _build_layers(TfBuilder(out, op), module, sizes)
-        for old, new in zip(op.results, results):
-            replace_uses(old, new)
-        return []
-
-    for graph in list(module.graphs()):
-        rewrite_ops(graph, _KINDS, rewrite)
+    try:
+        sizes = _sizes(op)
+    except _Refused as refusal:
+        op.rejection = Rejection(str(refusal))
+        return None
+    results = _build_layers(TfBuilder(out, op), module, sizes)
+    for old, new in zip(op.results, results):
+        replace_uses(old, new)
+    return []
 
 
 def _sizes(op: Op) -> _Sizes:

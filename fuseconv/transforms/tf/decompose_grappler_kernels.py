@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Value
-from fuseconv.ir.rewriter import rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.ir.graph import Op, Value
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tf.builder import TfBuilder
 
 _PRODUCTS = {
@@ -33,19 +32,6 @@ _OWN = frozenset({
 _ACTIVATIONS = frozenset({"Relu", "Relu6", "Elu", "Tanh", "Sigmoid"})
 _EPSILON = 1e-4  # what the ops have by default
 _ALPHA = 0.2
-
-
-@module_pass("decompose-grappler-kernels")
-def decompose_grappler_kernels(module: Module) -> None:
-    """Take apart ops that Grappler fused: _FusedConv2D(x, w, b; BiasAdd, Relu) -> Relu(BiasAdd(Conv2D(x, w), b)).
-
-    An op with a part that is not known stays, to be refused by name."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        return [_DECOMPOSE[op.kind](TfBuilder(out, op), op)] if _is_known(op) else None
-
-    for graph in module.graphs():
-        rewrite_ops(graph, _DECOMPOSE, rewrite)
 
 
 def _is_known(op: Op) -> bool:
@@ -120,3 +106,11 @@ _WITH_OPERANDS: dict[str, Callable[[TfBuilder, Value, Iterator[Value]], Value]] 
 _DECOMPOSE: dict[str, Callable[[TfBuilder, Op], Value]] = {
     **dict.fromkeys(_PRODUCTS, _product), **dict.fromkeys(_PADDED, _padded), _NORM: _norm,
 }  # fmt: skip
+
+
+@rewrite_pass("decompose-grappler-kernels", _DECOMPOSE)
+def decompose_grappler_kernels(op: Op, out: list[Op]) -> list[Value] | None:
+    """Take apart ops that Grappler fused: _FusedConv2D(x, w, b; BiasAdd, Relu) -> Relu(BiasAdd(Conv2D(x, w), b)).
+
+    An op with a part that is not known stays, to be refused by name."""
+    return [_DECOMPOSE[op.kind](TfBuilder(out, op), op)] if _is_known(op) else None

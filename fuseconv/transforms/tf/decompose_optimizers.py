@@ -10,44 +10,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fuseconv.ir.graph import Module, Op, Value, constant
-from fuseconv.ir.rewriter import rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tf.builder import TfBuilder
 
 # Makes the new values of the variables from a builder, their values, and the other operands.
 _Step = Callable[..., Sequence[Value]]
-
-
-@module_pass("decompose-optimizers")
-def decompose_optimizers(module: Module) -> None:
-    """Write updates of optimizers as arithmetic: ResourceApplyGradientDescent(v, a, d) -> v.assign(v - a * d).
-
-    Updates of rows gather and scatter them. They stay, to be refused, if their indices may not be unique: the op takes
-    equal ones in turn. So do those of Ftrl that keep a product with the learning rate."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        given = [x for x in op.operands if x is not None]
-        handles = [x for x in given if x.dtype.is_handle]
-        indices = [x for x in given if x.dtype.is_integer] if op.kind in _OF_ROWS else []
-        others = [x for x in given if x not in handles and x not in indices]
-        if len(given) != len(op.operands) or not others or not all(map(_are_unique, indices)):
-            return None
-        if op.attrs.get("multiply_linear_by_lr"):
-            return None
-        rows = indices[0] if indices else None
-        tf = TfBuilder(out, op)
-        values = [_read(tf, handle, others[0], rows) for handle in handles]
-        flags = {name: value for name, value in op.attrs.items() if name in ("use_nesterov", "update_slots")}
-        for handle, value in zip(handles, _STEPS[op.kind](tf, *values, *others, **flags), strict=True):
-            kind, operands = "tf.AssignVariableOp", [handle, value]
-            if rows is not None:
-                kind, operands = "tf.ResourceScatterUpdate", [handle, rows, value]
-            out.append(Op(kind, operands, {}, op.name, op.sources))
-        return []
-
-    for graph in module.graphs():
-        rewrite_ops(graph, _STEPS, rewrite)
 
 
 def _are_unique(indices: Value) -> bool:
@@ -216,3 +184,29 @@ _STEPS: dict[str, _Step] = {
 }
 _OF_ROWS = frozenset(kind for kind in _STEPS if kind.startswith("tf.ResourceSparseApply"))
 _UNIQUE = frozenset({"tf.Unique", "tf.UniqueV2"})
+
+
+@rewrite_pass("decompose-optimizers", _STEPS)
+def decompose_optimizers(op: Op, out: list[Op]) -> list[Value] | None:
+    """Write updates of optimizers as arithmetic: ResourceApplyGradientDescent(v, a, d) -> v.assign(v - a * d).
+
+    Updates of rows gather and scatter them. They stay, to be refused, if their indices may not be unique: the op takes
+    equal ones in turn. So do those of Ftrl that keep a product with the learning rate."""
+    given = [x for x in op.operands if x is not None]
+    handles = [x for x in given if x.dtype.is_handle]
+    indices = [x for x in given if x.dtype.is_integer] if op.kind in _OF_ROWS else []
+    others = [x for x in given if x not in handles and x not in indices]
+    if len(given) != len(op.operands) or not others or not all(map(_are_unique, indices)):
+        return None
+    if op.attrs.get("multiply_linear_by_lr"):
+        return None
+    rows = indices[0] if indices else None
+    tf = TfBuilder(out, op)
+    values = [_read(tf, handle, others[0], rows) for handle in handles]
+    flags = {name: value for name, value in op.attrs.items() if name in ("use_nesterov", "update_slots")}
+    for handle, value in zip(handles, _STEPS[op.kind](tf, *values, *others, **flags), strict=True):
+        kind, operands = "tf.AssignVariableOp", [handle, value]
+        if rows is not None:
+            kind, operands = "tf.ResourceScatterUpdate", [handle, rows, value]
+        out.append(Op(kind, operands, {}, op.name, op.sources))
+    return []

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Value, constant
-from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.terms import op_of
-from fuseconv.pass_manager import module_pass
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tf.builder import TfBuilder
 
 _KINDS = {"tf.UniformDequantize": "tf.UniformQuantize", "tf.Dequantize": "tf.QuantizeV2"}
@@ -36,23 +35,18 @@ class _Grid(NamedTuple):
     away: bool = False
 
 
-@module_pass("decompose-quantize-pairs", kinds=_KINDS)
-def decompose_quantize_pairs(module: Module) -> None:
+@rewrite_pass("decompose-quantize-pairs", _KINDS)
+def decompose_quantize_pairs(op: Op, out: list[Op]) -> list[Value] | None:
     """Replace pairs that quantize and dequantize: Dequantize(QuantizeV2(x)) -> what they round x to, as arithmetic.
 
     UniformDequantize(UniformQuantize(x)) -> (clip(floor(x / s + 0.5) + z) - z) * s.
     What is quantized otherwise stays, to be refused by name."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        first = op_of(op.operands[0], _KINDS[op.kind])
-        if first is None or first.operands[0] is None:
-            return None
-        x = first.operands[0]
-        grid = _GRIDS[op.kind](first, op) if x.dtype is types.FLOAT32 and op.result.dtype is types.FLOAT32 else None
-        return None if grid is None else [_rounded(TfBuilder(out, op), x, grid)]
-
-    for graph in module.graphs():
-        rewrite_ops(graph, _KINDS, rewrite)
+    first = op_of(op.operands[0], _KINDS[op.kind])
+    if first is None or first.operands[0] is None:
+        return None
+    x = first.operands[0]
+    grid = _GRIDS[op.kind](first, op) if x.dtype is types.FLOAT32 and op.result.dtype is types.FLOAT32 else None
+    return None if grid is None else [_rounded(TfBuilder(out, op), x, grid)]
 
 
 def _uniform(first: Op, op: Op) -> _Grid | None:

@@ -7,8 +7,7 @@ import numpy as np
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value, constant
-from fuseconv.ir.rewriter import rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.traits import BRANCHES, FORWARDS
@@ -17,21 +16,16 @@ from fuseconv.transforms.tf.simplify_control_flow import inline_known_branch
 _LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
 
 
-@module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,), kinds=BRANCHES)
-def fold_default_branches(module: Module, report: Report) -> None:
+@rewrite_pass("fold-default-branches", BRANCHES, requires=(NO_TF1_CONTROL_FLOW,), revisit=True)
+def fold_default_branches(op: Op, out: list[Op], module: Module, report: Report) -> list[Value] | None:
     """Take the default side of a branch that nobody feeds: If(PlaceholderWithDefault(True)) -> then_branch.
 
     This comes before variables are looked at: what the other side writes is never written."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        known = _default(op.operands[0], {})
-        if known is None:
-            return None
-        op.set_operand(0, constant(known, types.of_array(known), op.name))
-        return inline_known_branch(op, out, module, report)
-
-    for graph in module.graphs():
-        rewrite_ops(graph, BRANCHES, rewrite, revisit=True)
+    known = _default(op.operands[0], {})
+    if known is None:
+        return None
+    op.set_operand(0, constant(known, types.of_array(known), op.name))
+    return inline_known_branch(op, out, module, report)
 
 
 def _default(value: Value | None, seen: dict[Value, np.ndarray | None]) -> np.ndarray | None:

@@ -9,8 +9,8 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.ir import budget
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, replace_uses
-from fuseconv.ir.rewriter import replace_op, rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.ir.rewriter import replace_op
+from fuseconv.pass_manager import module_pass, rewrite_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.annotated_functions import callee_of, implements
 from fuseconv.tf.side_effects import references
@@ -54,21 +54,16 @@ def inline_all(module: Module, report: Report) -> bool:
     return inline(module, report)
 
 
-@module_pass("inline-composites")
-def inline_composites(module: Module, report: Report) -> None:
+@rewrite_pass("inline-composites", CALLS, revisit=True)
+def inline_composites(op: Op, out: list[Op], module: Module, report: Report) -> list[Value] | None:
     """Replace calls of composites that no fusion took by their bodies: call f(x) -> body of f.
 
     Each function has one user, so it is moved."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        callee = callee_of(op, module.functions)
-        if callee is None:
-            return None
-        report.removed(op, "inline", f"the body of {callee.name} stands in its place")
-        return move_body(callee, op.operands, out)
-
-    for graph in module.graphs():
-        rewrite_ops(graph, CALLS, rewrite, revisit=True)
+    callee = callee_of(op, module.functions)
+    if callee is None:
+        return None
+    report.removed(op, "inline", f"the body of {callee.name} stands in its place")
+    return move_body(callee, op.operands, out)
 
 
 def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:

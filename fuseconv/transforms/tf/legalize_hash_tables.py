@@ -10,9 +10,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Table, Value, constant
-from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.types import DType
-from fuseconv.pass_manager import module_pass
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import TABLE_READS, TABLES
@@ -22,23 +21,18 @@ _KEYS = frozenset({types.STRING, types.INT64, types.INT32})
 _VALUES = frozenset({types.STRING, types.INT64, types.INT32, types.FLOAT32, types.BOOL})
 
 
-@module_pass("legalize-hash-tables", kinds=TABLE_READS)
-def legalize_hash_tables(module: Module, report: Report) -> None:
+@rewrite_pass("legalize-hash-tables", TABLE_READS)
+def legalize_hash_tables(op: Op, out: list[Op], module: Module, report: Report) -> list[Value] | None:
     """Look up rows in tables of types that TFLite lacks: find(table, x) -> GATHER(values, find(row_numbers, x)).
 
     The model must say what the tables hold."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        table = _table(op, module)
-        if table is None:
-            return None
-        if "Size" in op.type:
-            report.record("folded", "legalize-hash-tables", op.sources, why="the model says what the table holds")
-            return [_size(table)]
-        return [_Lookup(TfBuilder(out, op), table, module).find(*op.operands[1:])]
-
-    for graph in module.graphs():
-        rewrite_ops(graph, TABLE_READS, rewrite)
+    table = _table(op, module)
+    if table is None:
+        return None
+    if "Size" in op.type:
+        report.record("folded", "legalize-hash-tables", op.sources, why="the model says what the table holds")
+        return [_size(table)]
+    return [_Lookup(TfBuilder(out, op), table, module).find(*op.operands[1:])]
 
 
 def _table(op: Op, module: Module) -> Table | None:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Value
-from fuseconv.ir.rewriter import rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.ir.graph import Op, Value
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
 
-_KIND = "tfl.RESIZE_NEAREST_NEIGHBOR"
 # With 32 channels of floats the kernel is as fast or faster, and one op; so it is with 128 of int8.
 _FEW_BYTES = 124
 _COPIED = (types.FLOAT32, types.INT8)
@@ -23,31 +21,26 @@ _COPIED = (types.FLOAT32, types.INT8)
 _MOST_COPIES = 5
 
 
-@module_pass("concat-narrow-pixels", requires=(TFL_ONLY,), kinds={_KIND})
-def concat_narrow_pixels(module: Module) -> None:
+@rewrite_pass("concat-narrow-pixels", ("tfl.RESIZE_NEAREST_NEIGHBOR",), requires=(TFL_ONLY,))
+def concat_narrow_pixels(op: Op, out: list[Op]) -> list[Value] | None:
     """Copy rows rather than pixels of few bytes: RESIZE_NEAREST_NEIGHBOR(x, [2h, 2w]) -> CONCATENATION(x, x)."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        x, counts = op.operands[0], _counts(op)
-        if x is None or x.shape is None or counts is None:
-            return None
-        made: list[Op] = []
-        tfl = Builder(made, op.name, op.sources)
-        _, height, width, channels = x.shape
-        rows, columns = counts
-        if columns > 1:
-            x = tfl.concatenation(*[x] * columns, axis=3)
-        if rows > 1:
-            x = tfl.concatenation(*[tfl.reshape(x, [-1, height, width * columns * channels])] * rows, axis=2)
-        result = tfl.reshape(x, [-1, height * rows, width * columns, channels])
-        result.shape = op.result.shape
-        for each in made:
-            each.result.quantization = op.result.quantization
-        out += made
-        return [result]
-
-    for graph in module.graphs():
-        rewrite_ops(graph, {_KIND}, rewrite)
+    x, counts = op.operands[0], _counts(op)
+    if x is None or x.shape is None or counts is None:
+        return None
+    made: list[Op] = []
+    tfl = Builder(made, op.name, op.sources)
+    _, height, width, channels = x.shape
+    rows, columns = counts
+    if columns > 1:
+        x = tfl.concatenation(*[x] * columns, axis=3)
+    if rows > 1:
+        x = tfl.concatenation(*[tfl.reshape(x, [-1, height, width * columns * channels])] * rows, axis=2)
+    result = tfl.reshape(x, [-1, height * rows, width * columns, channels])
+    result.shape = op.result.shape
+    for each in made:
+        each.result.quantization = op.result.quantization
+    out += made
+    return [result]
 
 
 def _counts(op: Op) -> tuple[int, int] | None:

@@ -17,9 +17,8 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.dims import counts_choices, may_vanish
-from fuseconv.ir.graph import Module, Op, Value
-from fuseconv.ir.rewriter import rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.ir.graph import Op, Value
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK, TYPES
 
@@ -131,16 +130,11 @@ _REWRITES: dict[str, _Rewrite] = {
 _KINDS = frozenset(_REWRITES)
 
 
-@module_pass("guard-empty", requires=(TFL_ONLY,), kinds=_KINDS)
-def guard_empty(module: Module) -> None:
+@rewrite_pass("guard-empty", _KINDS, requires=(TFL_ONLY,))
+def guard_empty(op: Op, out: list[Op]) -> list[Value] | None:
     """Give ops elements where data may choose none: CONV_2D(x, w) -> CONV_2D(PAD(x), w)[:-1].
 
     UNPACK(x) becomes SPLIT(x), and SUM(x, axes) SUM(x, RESHAPE(axes)), which XNNPACK leaves alone."""
-    for graph in module.graphs():
-        rewrite_ops(graph, _KINDS, _guarded)
-
-
-def _guarded(op: Op, out: list[Op]) -> list[Value] | None:
     shapes = [value.shape for value in op.operands if value is not None and value.shape is not None]
     if not any(may_vanish(dim) for shape in shapes for dim in shape):
         return None

@@ -18,9 +18,8 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Dim, Shape, fresh
-from fuseconv.ir.graph import Module, Op, Value
-from fuseconv.ir.rewriter import rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.ir.graph import Op, Value
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.windows import WINDOWS, windows
 
@@ -28,18 +27,12 @@ _KINDS = frozenset(f"tfl.{name}" for name in WINDOWS)
 _Window = tuple[int, int]  # how many elements it spans, and its stride
 
 
-@module_pass("legalize-padding", requires=(TFL_ONLY,))
-def legalize_padding(module: Module) -> None:
+@rewrite_pass("legalize-padding", _KINDS, requires=(TFL_ONLY,))
+def legalize_padding(op: Op, out: list[Op]) -> list[Value] | None:
     """Drop what no window reads, lest SAME pad by less than 0: CONV_2D(x, SAME) -> CONV_2D(x[:, :n], SAME), or VALID.
 
     The slice is for data that is padded in one dimension and too long in another, and for CONV_3D of unknown sizes.
     Windows of two elements on those become CONV_2D(PAD(x), VALID)."""
-    for graph in module.graphs():
-        rewrite_ops(graph, _KINDS, _legalized)
-
-
-def _legalized(op: Op, out: list[Op]) -> list[Value] | None:
-    """Return the convolution with padding that no kernel mistakes for a negative one; None where it may stay."""
     (x, filter), attrs = op.operands[:2], op.attrs
     if attrs.get("padding", "SAME") != "SAME" or x is None or x.shape is None or filter is None or filter.shape is None:
         return None

@@ -14,10 +14,9 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Value
-from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.slice_spec import Entry, Pick, SliceSpec, Take
-from fuseconv.pass_manager import module_pass
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import TYPES
 
@@ -27,14 +26,9 @@ _OF_SIZES = frozenset({types.INT32, types.INT64})
 _MOST_SIZES = 16
 
 
-@module_pass("lower-strided-slices", requires=(TFL_ONLY,), kinds=_KINDS)
-def lower_strided_slices(module: Module) -> None:
+@rewrite_pass("lower-strided-slices", _KINDS, requires=(TFL_ONLY,))
+def lower_strided_slices(op: Op, out: list[Op]) -> list[Value] | None:
     """Replace slices of stride 1: STRIDED_SLICE -> SLICE of known sizes, x[:, 2] -> GATHER(x, 2, axis=1)."""
-    for graph in module.graphs():
-        rewrite_ops(graph, _KINDS, _lowered)
-
-
-def _lowered(op: Op, out: list[Op]) -> list[Value] | None:
     x, *bounds = op.operands
     if x is None or x.shape is None or x.is_const or op.result.variable or not all(b and b.is_const for b in bounds):
         return None

@@ -13,30 +13,22 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Value
-from fuseconv.ir.rewriter import rewrite_ops
-from fuseconv.pass_manager import module_pass
+from fuseconv.ir.graph import Op, Value
+from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import TYPES
 
-_KINDS = frozenset({"tfl.BROADCAST_TO"})
 
-
-@module_pass("tile-broadcasts", requires=(TFL_ONLY,), kinds=_KINDS)
-def tile_broadcasts(module: Module) -> None:
+@rewrite_pass("tile-broadcasts", ("tfl.BROADCAST_TO",), requires=(TFL_ONLY,))
+def tile_broadcasts(op: Op, out: list[Op]) -> list[Value] | None:
     """Copy rows, not elements: BROADCAST_TO(x[1, 16], [n, 16]) -> TILE(x, [n, 1])."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        made: list[Op] = []
-        value = _tiled(op, Builder(made, op.name, op.sources))
-        if value is None:
-            return None
-        out.extend(made)
-        value.shape = op.result.shape
-        return [value]
-
-    for graph in module.graphs():
-        rewrite_ops(graph, _KINDS, rewrite)
+    made: list[Op] = []
+    value = _tiled(op, Builder(made, op.name, op.sources))
+    if value is None:
+        return None
+    out.extend(made)
+    value.shape = op.result.shape
+    return [value]
 
 
 def _tiled(op: Op, tfl: Builder) -> Value | None:
