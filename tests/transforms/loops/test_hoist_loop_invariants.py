@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from tests.check_pass import check_pass
-
-
-def condition(steps: int, *carried: str) -> str:
-    """The function @cond: so many steps are left, whatever else is carried."""
-    inputs = "\n".join(f"input %{value}" for value in ("i: int32[]", *carried))
-    return f"""
-    cond {{
-      {inputs}
-      %more: bool[] = tf.Less(%i, int32[] {steps})
-      return %more
-    }}
-    """
+from tests.transforms.loops.loop_texts import TWO_PRODUCTS, condition
 
 
 def test_rows_are_multiplied_at_once() -> None:
@@ -156,41 +145,11 @@ def test_rows_are_transposed_at_once_where_no_loop_will_be_left() -> None:
 
 
 def test_a_product_of_the_state_stays() -> None:
-    check_pass("hoist-loop-invariants", """
-    main {
-      input %x: float32[1,2]
-      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
-      return %y
-    }
-    body {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %next: int32[] = tf.AddV2(%i, int32[] 1)
-      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
-      %b: float32[1,2] = tf.MatMul(%h, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
-      %g: float32[1,2] = tf.Mul(%a, %b)
-      return %next, %g
-    }
-    """ + condition(5, "h: float32[1,2]"))
+    check_pass("hoist-loop-invariants", TWO_PRODUCTS)
 
 
 def test_transposes_stay_in_a_loop_that_stays() -> None:
-    check_pass("hoist-out-of-unrolled-loops", """
-    main {
-      input %x: float32[1,2]
-      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
-      return %y
-    }
-    body {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %next: int32[] = tf.AddV2(%i, int32[] 1)
-      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
-      %b: float32[1,2] = tf.MatMul(%h, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
-      %g: float32[1,2] = tf.Mul(%a, %b)
-      return %next, %g
-    }
-    """ + condition(5, "h: float32[1,2]"))
+    check_pass("hoist-out-of-unrolled-loops", TWO_PRODUCTS)
 
 
 def test_what_a_condition_computes_of_invariants() -> None:

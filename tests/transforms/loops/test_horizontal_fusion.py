@@ -11,6 +11,7 @@ from fuseconv.transforms.loops.horizontal_fusion import fuse_siblings
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
+from tests.transforms.loops.loop_texts import TWO_PRODUCTS, condition
 
 
 def joined(*lines: str) -> Module:
@@ -111,28 +112,7 @@ def test_products_of_different_operands_stay() -> None:
 
 
 def test_two_products_of_one_state() -> None:
-    check_pass("horizontal-fusion", """
-    main {
-      input %x: float32[1,2]
-      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
-      return %y
-    }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
-    }
-    body {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %next: int32[] = tf.AddV2(%i, int32[] 1)
-      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
-      %b: float32[1,2] = tf.MatMul(%h, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
-      %g: float32[1,2] = tf.Mul(%a, %b)
-      return %next, %g
-    }
-    """, """
+    check_pass("horizontal-fusion", TWO_PRODUCTS, """
     main {
       input %x: float32[1,2]
       %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'body': @body, 'cond': @cond}
@@ -147,13 +127,7 @@ def test_two_products_of_one_state() -> None:
       %g: float32[1,2] = tf.Mul(%a2, %a_1)
       return %next, %g
     }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
-    }
-    """)
+    """ + condition(5, "h: float32[1,2]"))
 
 
 def test_a_product_of_a_product() -> None:
@@ -162,12 +136,6 @@ def test_a_product_of_a_product() -> None:
       input %x: float32[1,2]
       %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
       return %y
-    }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
     }
     body {
       input %i: int32[]
@@ -178,4 +146,4 @@ def test_a_product_of_a_product() -> None:
       %g: float32[1,2] = tf.Mul(%a, %b)
       return %next, %g
     }
-    """)
+    """ + condition(5, "h: float32[1,2]"))

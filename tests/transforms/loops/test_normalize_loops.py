@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.check_pass import check_pass
+from tests.transforms.loops.loop_texts import TWO_PRODUCTS
 
 
 def test_a_loop_down_to_zero() -> None:
@@ -60,25 +61,4 @@ def test_a_loop_down_to_zero() -> None:
 
 
 def test_a_loop_that_counts_up() -> None:
-    check_pass("normalize-loops", """
-    main {
-      input %x: float32[1,2]
-      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
-      return %y
-    }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
-    }
-    body {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %next: int32[] = tf.AddV2(%i, int32[] 1)
-      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
-      %b: float32[1,2] = tf.MatMul(%h, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
-      %g: float32[1,2] = tf.Mul(%a, %b)
-      return %next, %g
-    }
-    """)
+    check_pass("normalize-loops", TWO_PRODUCTS)

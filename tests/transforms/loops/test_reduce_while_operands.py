@@ -12,6 +12,7 @@ from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
+from tests.transforms.loops.loop_texts import TWO_PRODUCTS
 
 INPUTS = """input %0 "t": int32[]
     input %1 "count": int32[]
@@ -169,28 +170,7 @@ def test_a_second_counter_goes() -> None:
 
 
 def test_what_is_read_is_carried() -> None:
-    check_pass("reduce-while-operands", """
-    main {
-      input %x: float32[1,2]
-      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
-      return %y
-    }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
-    }
-    body {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %next: int32[] = tf.AddV2(%i, int32[] 1)
-      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
-      %b: float32[1,2] = tf.MatMul(%h, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
-      %g: float32[1,2] = tf.Mul(%a, %b)
-      return %next, %g
-    }
-    """)
+    check_pass("reduce-while-operands", TWO_PRODUCTS)
 
 
 @pytest.mark.parametrize(
