@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TextIO, TypeAlias
 
 from fuseconv.errors import InputError, is_ours, module_error, suggestion
@@ -117,15 +118,23 @@ class Stage:
 
 @dataclass(frozen=True)
 class Deferred:
-    """Passes that few conversions run: the pipeline `PASSES` of a module, which is imported only where the condition
-    holds of the context. Each pass says by itself when it runs."""
+    """Passes that few conversions run: `PASSES` of a module, which is imported only where the condition holds of the
+    context."""
 
     module: str
     condition: Callable[[Any], bool]
 
     @property
-    def passes(self) -> Pipeline:
+    def passes(self) -> tuple[Pass, ...]:
         return importlib.import_module(self.module).PASSES
+
+    def spelled_out(self) -> tuple[Pass, ...]:
+        """Return the passes as they stand in a pipeline by themselves: each has the condition, besides its own."""
+        return tuple(item.when(partial(_both, self.condition, item.condition)) for item in self.passes)
+
+
+def _both(one: Callable[[Any], bool], other: Callable[[Any], bool] | None, context: Any) -> bool:
+    return one(context) and (other is None or other(context))
 
 
 @dataclass(frozen=True)
@@ -240,7 +249,7 @@ def insert(pipeline: Pipeline, new: Pass) -> Pipeline:
     def rebuilt(items: Pipeline) -> Iterator[Pass | Repeat | Stage | AfterChanges]:
         for item in items:
             if isinstance(item, Deferred):
-                yield from rebuilt(item.passes)
+                yield from rebuilt(item.spelled_out())
             elif not isinstance(item, Pass):
                 yield replace(item, passes=tuple(rebuilt(item.passes)))
             elif item.name == name and next(numbers) == target:

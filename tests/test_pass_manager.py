@@ -81,6 +81,10 @@ def test_deferred_passes_are_imported_where_they_run(monkeypatch: pytest.MonkeyP
     assert [item.name for item in passes_of((Stage("s", (deferred,)),))] == ["b", "c"]
     more = insert((Stage("s", (deferred,)),), logs("d", after="b"))
     assert [item.name for item in passes_of(more)] == ["b", "d", "c"]
+    runs = manager()
+    runs.run(more)  # the passes keep the condition, and the new one has none
+    runs.run(more)
+    assert names(runs) == ["d", "b", "d"]
 
 
 def test_a_pass_after_changes_waits_for_one() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuseconv.pass_manager import Context, Pipeline
+from fuseconv.pass_manager import Context
 from fuseconv.quantize import MEASURED
 from fuseconv.quantize.balance_inputs import balance_inputs
 from fuseconv.quantize.bind_samples import bind_samples
@@ -29,12 +29,8 @@ from fuseconv.transforms.tfl.return_constants import return_constants
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 
 
-def _quantizes(context: Context) -> bool:
-    return context.quantize is not None
-
-
-def _quantizes_for_litert(context: Context) -> bool:
-    return context.quantize is not None and context.target is None
+def _has_no_target(context: Context) -> bool:
+    return context.target is None
 
 
 def _computes_in_integers(context: Context) -> bool:
@@ -61,8 +57,8 @@ def _has_integer_ends(context: Context) -> bool:
     return context.io_types != FLOAT
 
 
-PASSES: Pipeline = (
-    constant_biases.when(_quantizes), bind_samples.when(lambda context: context.calibration.samples is not None),
+PASSES = (
+    constant_biases, bind_samples.when(lambda context: context.calibration.samples is not None),
     expand_float16.when(_has_weights_of_int8), raise_hybrid_products.when(_has_weights_of_int8),
     raise_fake_quant.when(_computes_in_int8), share_tables.when(_narrows_weights_alone),
     balance_inputs.when(_has_weights_of_int8), to_integer_forms.when(_computes_in_integers),
@@ -74,7 +70,7 @@ PASSES: Pipeline = (
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
     dequantize_copied.when(_computes_in_integers),
-    concat_narrow_pixels.when(_quantizes_for_litert),
-    bypass_xnnpack.when(_quantizes), bypass_xnnpack_copies.when(_quantizes_for_litert),
-    return_constants.when(_quantizes_for_litert), schedule_ops.when(_quantizes), protect_shared_memory.when(_quantizes),
+    concat_narrow_pixels.when(_has_no_target),
+    bypass_xnnpack, bypass_xnnpack_copies.when(_has_no_target),
+    return_constants.when(_has_no_target), schedule_ops, protect_shared_memory,
 )  # fmt: skip

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from fuseconv.pass_manager import Context, Pipeline
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 from fuseconv.transforms.tfl.tile_and_fuse import tile_and_fuse
 
-
-def _applies(context: Context) -> bool:
-    return context.target is not None and context.target.is_whole
-
-
-PASSES: Pipeline = tuple(item.when(_applies) for item in (tile_and_fuse, schedule_ops, protect_shared_memory))
+PASSES = (tile_and_fuse, schedule_ops, protect_shared_memory)
