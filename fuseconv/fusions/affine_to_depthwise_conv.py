@@ -18,7 +18,7 @@ from fuseconv.fusions.constant_operands import finite_array, per_channel
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS
-from fuseconv.tfl.traits import ARITHMETIC, LAYOUT_CHANGES
+from fuseconv.tfl.traits import ARITHMETIC, LAYOUT_CHANGES, activation_of
 
 _ACTIVATIONS = (None, "NONE", *FUSED_ACTIVATIONS)
 # Fewer channels take longer in a convolution than in two ops with one number for all.
@@ -57,7 +57,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     assert factors is not None
     return tfl.depthwise_conv_2d(
         m.x, factors.reshape(1, 1, 1, -1), terms, padding="VALID", stride_h=1, stride_w=1, depth_multiplier=1,
-        fused_activation_function=m.last.attrs.get("fused_activation_function", "NONE"),
+        fused_activation_function=activation_of(m.last),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from fuseconv.fusions.constant_operands import finite_array
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK, TYPES
+from fuseconv.tfl.traits import activation_of
 
 
 def _joined(tfl: Dialect, x: Any, c: Any, dims: Any) -> Term:
@@ -46,7 +47,7 @@ def check_positions(m: Match) -> None:
 
 
 def rewrite_positions(tfl: Builder, m: Match) -> Value:
-    activation = m.last.attrs.get("fused_activation_function", "NONE")
+    activation = activation_of(m.last)
     return tfl.add(_padded(tfl, m), _token(m) + m.p.data, fused_activation_function=activation)
 
 

@@ -20,7 +20,7 @@ from fuseconv.fusions.shared_weights import factor_behind, require_own_weights, 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
-from fuseconv.tfl.traits import ARITHMETIC, POOLS
+from fuseconv.tfl.traits import ARITHMETIC, POOLS, activation_of
 
 _LINEAR = tuple(LAYOUTS)
 BEHIND_ACTIVATION = "an activation stands between the two ops"
@@ -45,7 +45,7 @@ def difference(tfl: Any, c: Constant) -> Term:
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     found = linear_of(m, computed=m.last.kind == "tfl.ADD")
-    activation = m.last.attrs.get("fused_activation_function", "NONE")
+    activation = activation_of(m.last)
     if found.activation == "RELU" and m.last.kind == "tfl.MUL" and activation == "NONE":
         return _rewrite_behind_relu(tfl, m, found)
     m.require(found.activation == "NONE", BEHIND_ACTIVATION)
@@ -143,7 +143,7 @@ def activated(tfl: Any) -> Term:
 
 
 def check_activation(m: Match) -> None:
-    m.require(m.op.attrs.get("fused_activation_function", "NONE") == "NONE", BEHIND_ACTIVATION)
+    m.require(activation_of(m.op) == "NONE", BEHIND_ACTIVATION)
 
 
 def rewrite_activation(tfl: Builder, m: Match) -> Value:

@@ -16,7 +16,7 @@ from fuseconv.fusions.constant_operands import finite_array
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.traits import REDUCTIONS, RESHAPES
+from fuseconv.tfl.traits import REDUCTIONS, RESHAPES, activation_of
 
 
 @pattern
@@ -61,10 +61,7 @@ def check_divided(m: Match) -> None:
     if not isinstance(count, int) or count == 0 or share.item() != np.float32(1 / count):
         m.refuse("the sum is not divided by a known number of terms")
     m.require(m.result.shape == m.reduction.result.shape, "the factor gives the result another shape")
-    m.require(
-        m.last.attrs.get("fused_activation_function", "NONE") == "NONE",
-        "it has an activation, which the op cannot apply",
-    )
+    m.require(activation_of(m.last) == "NONE", "it has an activation, which the op cannot apply")
 
 
 def rewrite_divided(tfl: Builder, m: Match) -> Value:

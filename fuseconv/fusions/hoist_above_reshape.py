@@ -18,7 +18,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, linear
-from fuseconv.tfl.traits import ARITHMETIC, LAYOUT_CHANGES
+from fuseconv.tfl.traits import ARITHMETIC, LAYOUT_CHANGES, activation_of
 
 # They put each element elsewhere and add none. A BATCH_TO_SPACE_ND leaves the channels where they are.
 _MOVES = (*LAYOUT_CHANGES, "BATCH_TO_SPACE_ND")
@@ -90,7 +90,7 @@ def _reaches_linear_op(value: Value, c: np.ndarray, others: tuple[str, ...] = ()
         if found is not None:
             return found.activation == "NONE" and per_channel(array, value.shape, found.outputs) is not None
         if value.op.type in others and value.dtype is types.FLOAT32:
-            return value.op.attrs.get("fused_activation_function", "NONE") == "NONE"
+            return activation_of(value.op) == "NONE"
         if value.op.type not in _MOVES or value.op.dialect != "tfl" or value.variable:
             return False
         array = _before(value.op, array)

@@ -15,6 +15,7 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import finite_array, require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import activation_of
 
 
 @pattern
@@ -30,10 +31,8 @@ def scaled(tfl: Any, x: Any, a: Constant, axes: Constant) -> Term:
 def check(m: Match) -> None:
     require_float32(m)
     for op in (m.product, m.total):
-        m.require(
-            op is None or op.attrs.get("fused_activation_function", "NONE") == "NONE",
-            "an activation stands between the constant and the mean",
-        )
+        plain = op is None or activation_of(op) == "NONE"
+        m.require(plain, "an activation stands between the constant and the mean")
     shape = m.x.shape
     whole = shape is not None and all(op is None or op.result.shape == shape for op in (m.product, m.total))
     m.require(whole, "a constant gives the data a larger shape")

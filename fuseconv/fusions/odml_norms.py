@@ -24,6 +24,7 @@ from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.fusions.l2_normalization import require_last_axis
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import activation_of
 
 # Of what the plug-ins read: [batch, height, width, channels].
 _IMAGE_RANK = 4
@@ -178,7 +179,7 @@ def rewrite_groups(tfl: Builder, m: Match) -> Value:
 
     attributes = {"num_groups": groups, "epsilon": float(epsilon), "channel_axis": _IMAGE_RANK - 1}
     made = tfl.composite("odml.group_norm", [m.x, gamma, beta], body, attributes)
-    activation = "NONE" if m.last is None else m.last.attrs.get("fused_activation_function", "NONE")
+    activation = "NONE" if m.last is None else activation_of(m.last)
     return made if activation == "NONE" else getattr(tfl, activation.lower())(made)
 
 

@@ -15,6 +15,7 @@ from fuseconv.fusions.constant_operands import finite_array, reciprocal, scaled,
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import linear
+from fuseconv.tfl.traits import activation_of
 
 _SMOOTH = frozenset({"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "ABS", "NEG", "RESHAPE"})
 _STEPS = frozenset({
@@ -90,7 +91,7 @@ def _is_inexact(value: Value) -> bool:
 def rewrite_canonical(tfl: Builder, m: Match) -> Value:
     """x - c -> x + -c, x / c -> x * (1 / c)."""
     kind, constant = ("ADD", -m.a.data) if m.last.kind == "tfl.SUB" else ("MUL", reciprocal(m.a.data))
-    activation = m.last.attrs.get("fused_activation_function", "NONE")
+    activation = activation_of(m.last)
     return tfl.op(kind, (m.x, constant), {"fused_activation_function": activation})[0]
 
 
@@ -107,7 +108,7 @@ def check_merge(m: Match) -> None:
 
 def rewrite_merge(tfl: Builder, m: Match) -> Value:
     factor, term = _merged(m)  # type: ignore[misc]
-    activation = {"fused_activation_function": m.last.attrs.get("fused_activation_function", "NONE")}
+    activation = {"fused_activation_function": activation_of(m.last)}
     if term is None:
         return tfl.mul(m.x, factor, **activation)
     return tfl.add(m.x if factor is None else tfl.mul(m.x, factor), term, **activation)

@@ -12,6 +12,7 @@ from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.fusions.l2_normalization import require_last_axis
+from fuseconv.ir.dims import open_sizes
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK
@@ -83,7 +84,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     if _takes(m):
         return tfl.softmax(m.x, beta=1.0)
     rows = tfl.reshape(m.x, [-1, math.prod(shape[-m.axes.data.size :])])
-    return tfl.reshape(tfl.softmax(rows, beta=1.0), [size if isinstance(size, int) else -1 for size in shape])
+    return tfl.reshape(tfl.softmax(rows, beta=1.0), open_sizes(shape))
 
 
 def rewrite_log(tfl: Builder, m: Match) -> Value:

@@ -10,7 +10,7 @@ from typing import Any
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
-from fuseconv.ir.dims import Shape
+from fuseconv.ir.dims import Shape, open_sizes
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK
@@ -47,7 +47,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     # What is copied is what stands behind the dimension of 1. The reshape becomes one with that which follows.
     before = len(source.shape or ()) - len(behind)
     copies = tfl.concatenation(*[source] * count, axis=before - 1 if _has_unit(source, before) else before)
-    return tfl.reshape(copies, [size if isinstance(size, int) else -1 for size in shape])
+    return tfl.reshape(copies, open_sizes(shape))
 
 
 def _without_unit(x: Value, behind: Shape) -> Value:

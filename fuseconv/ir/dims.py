@@ -285,6 +285,11 @@ def is_static(shape: Shape | None) -> bool:
     return shape is not None and _NUMBERS.issuperset(map(type, shape))
 
 
+def open_sizes(shape: Shape) -> list[int]:
+    """Return sizes as a reshape takes them, with -1 for those that are not known."""
+    return [dim if isinstance(dim, int) else -1 for dim in shape]
+
+
 def is_empty(shape: Shape | None) -> bool:
     """Return whether a tensor is known to have no elements: every dimension is known, and one of them is 0."""
     return bool(shape) and 0 in shape and is_static(shape)  # type: ignore[operator]

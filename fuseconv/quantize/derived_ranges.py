@@ -11,7 +11,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.quantize.affine import Range
-from fuseconv.tfl.traits import LAYOUT_CHANGES
+from fuseconv.tfl.traits import LAYOUT_CHANGES, activation_of
 
 # Each number of their operands is one of their results.
 _JOINS = frozenset({*LAYOUT_CHANGES, "CONCATENATION", "DEPTH_TO_SPACE", "PACK", "REVERSE_V2", "SPACE_TO_DEPTH"})
@@ -31,7 +31,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {"LOGISTIC": _logistic, "TANH":
 def origins(op: Op) -> list[Value]:
     """Return the operands whose ranges tell that of the result; none if it has to be measured."""
     operands = [value for value in op.operands if value is not None and value.dtype is types.FLOAT32]
-    if op.attrs.get("fused_activation_function", "NONE") != "NONE":
+    if activation_of(op) != "NONE":
         return []
     if op.type in _ARITHMETIC and any(map(_is_number, operands)):
         return [value for value in operands if not value.is_const]

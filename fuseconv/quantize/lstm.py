@@ -19,6 +19,7 @@ from fuseconv.ir.graph import Op, Quantization, Value, constant
 from fuseconv.quantize.affine import LARGEST, Range, quantized_weights, symmetric_scales
 from fuseconv.quantize.error_feedback import Moments, round_with_feedback
 from fuseconv.tfl.integer import LSTM
+from fuseconv.tfl.traits import activation_of
 
 KIND = f"tfl.{LSTM}"
 OUTPUT_STATE, CELL_STATE = 18, 19
@@ -41,7 +42,7 @@ def refusal(op: Op) -> str:
         return "its weights are computed, or not finite"
     if any(value is not None and value.dtype is not types.FLOAT32 for value in constants):
         return "its weights are quantized already"
-    if op.attrs.get("fused_activation_function", "NONE") != "TANH":
+    if activation_of(op) != "TANH":
         return "the integer kernel has no activation but tanh"
     if op.attrs.get("diagonal_recurrent_tensors") or any(operands[index] is not None for index in (17, *_NORMS)):
         return "the integer kernel is not used with layer norm, a projection's bias or diagonal weights"

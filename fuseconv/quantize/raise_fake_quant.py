@@ -19,6 +19,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.fake_quant import KIND, Steps, steps_of
 from fuseconv.quantize.scaled_roundings import scale_maker, scale_readers, shift_maker, shifts
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import activation_of
 
 _CLAMPS: dict[str, tuple[float | None, float | None]] = {
     "NONE": (None, None), "RELU": (0, None), "RELU6": (0, 6), "RELU_0_TO_1": (0, 1), "RELU_N1_TO_1": (-1, 1),
@@ -263,7 +264,7 @@ def _evaluated(value: Value, known: dict[Value, np.ndarray]) -> np.ndarray | Non
     op = value.op
     if op is None or op.type not in _KNOWN or len(known) > _ALL:
         return None
-    bounds = _CLAMPS.get(op.type) or _CLAMPS.get(op.attrs.get("fused_activation_function", "NONE"))
+    bounds = _CLAMPS.get(op.type) or _CLAMPS.get(activation_of(op))
     if bounds is None:
         return None
     operands: list[np.ndarray] = []

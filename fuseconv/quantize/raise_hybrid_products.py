@@ -23,6 +23,7 @@ from fuseconv.quantize.weights_to_int8 import LEAST_ELEMENTS
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS
+from fuseconv.tfl.traits import activation_of
 
 _LEVELS = 127
 # What keeps the largest number of a row of zeros from being zero.
@@ -242,7 +243,7 @@ def _with_bias(product: _Product) -> _Product:
     if len(readers) != 1 or readers[0].kind != "tfl.ADD":
         return product
     end = readers[0]
-    activation = end.attrs.get("fused_activation_function", "NONE")
+    activation = activation_of(end)
     others = [value for value in end.operands if value is not result and value is not None and value.data is not None]
     outputs = _sizes(result, product.rows.lead)
     if len(others) != 1 or end.result.shape != result.shape or activation not in ("NONE", *FUSED_ACTIVATIONS):

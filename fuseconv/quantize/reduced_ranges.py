@@ -24,6 +24,7 @@ from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
 from fuseconv.quantize.derived_ranges import FUNCTIONS, derived_range, origins
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import LAYOUTS
+from fuseconv.tfl.traits import activation_of
 from fuseconv.write.flatbuffer_export import write
 
 # Each number that they read is a part of their results: NaN makes NaN.
@@ -207,7 +208,7 @@ def _derived(graph: Graph, made: list[Value], averaged: list[Value]) -> tuple[se
             derived.add(op.result)
             spreads = op.result in shown and op.type not in FUNCTIONS
         else:
-            activation = op.attrs.get("fused_activation_function", "NONE")
+            activation = activation_of(op)
             spreads = op.type in _SPREAD_NAN and activation == "NONE" and op.result in measured
         if spreads:
             shown.update(value for value in op.operands if value is not None)

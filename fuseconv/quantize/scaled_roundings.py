@@ -13,6 +13,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value, constant, replace_uses
 from fuseconv.tfl.linear import Linear, linear
+from fuseconv.tfl.traits import activation_of
 
 # A factor so near to 1 is one.
 _UNIT = 1e-6
@@ -69,7 +70,7 @@ def _forward_unit(op: Op, index: int) -> None:
     factor, other = op.operands[index], op.operands[1 - index]
     assert factor is not None and factor.data is not None and other is not None
     is_unit = np.abs(factor.data - 1).max(initial=0) < _UNIT and other.shape == op.result.shape
-    if is_unit and op.attrs.get("fused_activation_function", "NONE") == "NONE":
+    if is_unit and activation_of(op) == "NONE":
         replace_uses(op.result, other)
 
 

@@ -14,6 +14,7 @@ from fuseconv.ir.graph import Op, Quantization, Value
 from fuseconv.quantize.affine import Range, constant_range
 from fuseconv.quantize.channel_means import errors_have_means, has_channels
 from fuseconv.tfl.linear import LAYOUTS
+from fuseconv.tfl.traits import activation_of
 
 # A result whose steps would be as much coarser than its range asks for keeps its own.
 _MOST_COARSE = 1.5
@@ -25,7 +26,7 @@ _HAND_ON = frozenset({"AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "PAD"})
 
 def is_shift(op: Op, integer: Set[Op]) -> bool:
     """Return whether an op adds numbers that products of integers make up for."""
-    if op.type != "ADD" or op not in integer or op.attrs.get("fused_activation_function", "NONE") != "NONE":
+    if op.type != "ADD" or op not in integer or activation_of(op) != "NONE":
         return False
     data, numbers = op.operands
     if data is None or numbers is None or numbers.data is None or data.is_const or data.shape != op.result.shape:

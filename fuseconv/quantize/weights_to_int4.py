@@ -17,6 +17,7 @@ from fuseconv.quantize.selection import Selection
 from fuseconv.quantize.weights_to_int8 import LEAST_ELEMENTS
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import activation_of
 
 _LARGEST = LARGEST[types.INT4]
 # Of the largest number of a row or block, what the largest of 4 bits may stand for: beyond is clipped.
@@ -151,7 +152,7 @@ def _replace(op: Op, narrow: Value, out: list[Op], report: Report) -> None:
     blocks = narrow.quantization.blocks
     op.set_operand(1, narrow)
     op.attrs["asymmetric_quantize_inputs"] = True
-    activation = op.attrs.get("fused_activation_function", "NONE")
+    activation = activation_of(op)
     if blocks is not None and activation != "NONE":
         op.attrs["fused_activation_function"] = "NONE"
         result = op.result

@@ -12,7 +12,7 @@ import fuseconv.tfl.folders
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
 from fuseconv.errors import ILL_FITTING, suggestion
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, Shape, Sym, is_empty, is_static
+from fuseconv.ir.dims import Dim, Shape, Sym, is_empty, is_static, open_sizes
 from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant, empty_constants
 from fuseconv.ir.types import DType
 from fuseconv.tfl.kernel_limits import WANT_ELEMENTS
@@ -231,7 +231,7 @@ class Builder:
             return None
         if not is_static(shape) and 0 in shape:
             return None
-        return [dim if isinstance(dim, int) else -1 for dim in shape]
+        return open_sizes(shape)
 
     def _values(self, operands: tuple[Operand, ...], indices: frozenset[int]) -> list[Value | None]:
         """Return operands as values: arrays become constants, lists int32 vectors, numbers constants of the type that

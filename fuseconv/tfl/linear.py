@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Op, Value
+from fuseconv.tfl.traits import activation_of
 
 
 class Layout(NamedTuple):
@@ -52,7 +53,7 @@ class Linear(NamedTuple):
 
     @property
     def activation(self) -> str:
-        return self.op.attrs.get("fused_activation_function", "NONE")
+        return activation_of(self.op)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.op_table import OpTable
 from fuseconv.tfl.linear import LAYOUTS
 from fuseconv.tfl.slice_rules import Needs, Part, needs
-from fuseconv.tfl.traits import POOLS
+from fuseconv.tfl.traits import POOLS, activation_of
 
 
 class Tiles(NamedTuple):
@@ -41,7 +41,7 @@ def operand_tiles(op: Op, tiles: Tiles) -> list[Tiles | None] | None:
     if len(op.results) != 1 or not all(value is None or is_static(value.shape) for value in (*op.operands, op.result)):
         return None
     if joins_along(op, tiles.axis):
-        plain = op.attrs.get("fused_activation_function", "NONE") == "NONE"
+        plain = activation_of(op) == "NONE"
         plain &= all(value is not None and value.quantization == op.result.quantization for value in op.operands)
         return [None] * len(op.operands) if plain and set(tiles.bounds) <= set(joints(op)) else None
     rows = [_needs(op, part) for part in tiles.parts()]

@@ -4,6 +4,7 @@ them. They are in capitals, as no TF op's is. What a single rule needs stands th
 from __future__ import annotations
 
 from fuseconv.ir import types
+from fuseconv.ir.graph import Op
 
 ELEMENTWISE = (
     "ABS", "ADD", "CAST", "CEIL", "COS", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
@@ -59,3 +60,8 @@ TAKES_COMPUTED_CONSTANTS = frozenset({
 # Ops whose optional operands are all written, those that are left out too: TFLite Micro counts them, and LiteRT calls
 # the shorter list deprecated (`Prepare` of unidirectional_sequence_lstm.cc in either).
 ALL_OPERANDS_WRITTEN = frozenset({"UNIDIRECTIONAL_SEQUENCE_LSTM"})
+
+
+def activation_of(op: Op) -> str:
+    """Return the activation that an op ends with, "NONE" if it has none."""
+    return op.attrs.get("fused_activation_function", "NONE")  # type: ignore[no-any-return]

@@ -181,3 +181,7 @@ def test_sizes_that_data_decide_may_vanish() -> None:
     sizes: list[dims.Dim] = [3, batch, rows, boxes, boxes * 4, boxes + 1, rows * batch, batch + boxes]
     assert [dims.may_vanish(size) for size in sizes] == [False, False, True, True, True, False, True, False]
     assert [dims.counts_choices(size) for size in sizes] == [False, False, False, True, True, False, False, False]
+
+
+def test_sizes_of_a_reshape() -> None:
+    assert dims.open_sizes((2, dims.symbol("n"), 0, dims.symbol("m") * 2)) == [2, -1, 0, -1]

@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir.graph import Op, Value
 from fuseconv.targets.forms.shapes import known_shape
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import activation_of
 
 # As many operands as TensorFlow Lite Micro's CONCATENATION takes.
 _MOST_JOINED = 10
@@ -79,7 +80,7 @@ def concatenation(tfl: Builder, op: Op) -> list[Value] | None:
 def joined_in_turn(tfl: Builder, op: Op) -> list[Value] | None:
     """CONCATENATION of many -> CONCATENATION of CONCATENATIONs of a few."""
     values, axis = list(op.operands), op.attrs.get("axis", 0)
-    if len(values) <= _MOST_JOINED or None in values or op.attrs.get("fused_activation_function", "NONE") != "NONE":
+    if len(values) <= _MOST_JOINED or None in values or activation_of(op) != "NONE":
         return None
     while len(values) > _MOST_JOINED:
         groups = [values[index : index + _MOST_JOINED] for index in range(0, len(values), _MOST_JOINED)]

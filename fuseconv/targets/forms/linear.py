@@ -7,6 +7,7 @@ import numpy as np
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.terms import op_of
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import activation_of
 
 _BEHIND = {"RELU": "RELU", "RELU6": "RELU6", "RELU_N1_TO_1": "RELU_N1_TO_1"}
 
@@ -27,7 +28,7 @@ def apart(tfl: Builder, op: Op) -> list[Value] | None:
     """TRANSPOSE_CONV(shape, w, x, bias) -> ADD(TRANSPOSE_CONV(shape, w, x), bias), nothing added if that is zeros; its
     activation behind."""
     bias = op.operands[3] if len(op.operands) > 3 else None
-    activation = op.attrs.get("fused_activation_function", "NONE")
+    activation = activation_of(op)
     if op.result.quantization or (bias is None and activation == "NONE") or activation not in ("NONE", *_BEHIND):
         return None
     attrs = {name: value for name, value in op.attrs.items() if name != "fused_activation_function"}
@@ -49,7 +50,7 @@ def dense(tfl: Builder, op: Op) -> list[Value] | None:
     count, *kernel, depth = weights.data.shape
     if kernel != [1, 1] or tuple(x.shape) != (1, 1, 1, depth) or shape != (1, count):
         return None
-    attrs = {"fused_activation_function": conv.attrs.get("fused_activation_function", "NONE")}
+    attrs = {"fused_activation_function": activation_of(conv)}
     matrix = tfl.const(weights.data.reshape(count, depth), weights.dtype, weights.name)
     return tfl.op("FULLY_CONNECTED", (x, matrix, *conv.operands[2:]), attrs)
 

@@ -10,6 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.targets.forms.shapes import known_shape
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import activation_of
 
 _LEAST_NORM = np.float32(1e-6)  # that of L2_NORMALIZATION's kernel
 
@@ -91,7 +92,7 @@ def log_softmax(tfl: Builder, op: Op) -> list[Value] | None:
 def l2_normalization(tfl: Builder, op: Op) -> list[Value] | None:
     """L2_NORMALIZATION(x) -> DIV(x, MAXIMUM(SQRT(SUM(SQUARE(x))), 1e-6))."""
     x = op.operands[0]
-    if x is None or not x.rank or op.result.quantization or op.attrs.get("fused_activation_function", "NONE") != "NONE":
+    if x is None or not x.rank or op.result.quantization or activation_of(op) != "NONE":
         return None
     norm = tfl.sqrt(tfl.sum_(tfl.square(x), [x.rank - 1], keep_dims=True))
     return [tfl.div(x, tfl.maximum(norm, _LEAST_NORM))]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Sym
+from fuseconv.ir.dims import Dim, Sym, open_sizes
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.terms import op_of, operand_of
 from fuseconv.pass_manager import module_pass
@@ -212,7 +212,7 @@ class _Scan:
         """Let a variable of rows be a list that the loop is given empty and that is stacked behind it: rows [steps,
         ...] -> TensorListReserve, TensorListSetItem in each step, TensorListStack."""
         dtype = update.result.dtype
-        element = [size if isinstance(size, int) else -1 for size in shape[1:]]
+        element = open_sizes(shape[1:])
         position = self.graph.ops.index(self.op)
         before: list[Op] = []
         tf = TfBuilder(before, self.op)

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, open_sizes
 from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, replace_uses
 from fuseconv.ir.rewriter import Speculative, add_function, erase_function
 from fuseconv.tf.builder import TfBuilder
@@ -183,7 +183,7 @@ class _LoopSplitter:
 
     def as_list(self, rows: Value) -> Value:
         """Return the list of the elements of all steps [steps, ...]."""
-        shape = self.tf.ints([size if isinstance(size, int) else -1 for size in (rows.shape or ())[1:]])
+        shape = self.tf.ints(open_sizes((rows.shape or ())[1:]))
         return self.tf.TensorListFromTensor(rows, shape, dtype=types.VARIANT)
 
     def element_shape(self, state: int) -> Value:

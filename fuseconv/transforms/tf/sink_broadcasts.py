@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Shape, is_static
+from fuseconv.ir.dims import Shape, is_static, open_sizes
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import added_units
@@ -58,13 +59,12 @@ def _sink(graph: Graph) -> bool:
 def _squeeze(op: Op, out: list[Op]) -> bool:
     """Broadcast without the dimensions of size 1 that a reshape drops again, as `jnp.tile` adds them:
     Reshape(BroadcastTo(x, [1, b, 4, 1]), [b, 4]) -> BroadcastTo(Reshape(x, [b, 1]), [b, 4])."""
-    wide = op.operands[0].op if op.operands[0] is not None else None
-    x = wide.operands[0] if wide is not None and wide.kind == _BROADCAST else None
-    shape = op.result.shape
+    wide, shape = op_of(op.operands[0], _BROADCAST), op.result.shape
+    x = None if wide is None else wide.operands[0]
     if wide is None or x is None or x.shape is None or shape is None or wide.result.shape is None:
         return False
     units = added_units(shape, wide.result.shape)
-    sizes = [1] * (len(wide.result.shape) - len(x.shape)) + [d if isinstance(d, int) else -1 for d in x.shape]
+    sizes = [1] * (len(wide.result.shape) - len(x.shape)) + open_sizes(x.shape)
     if not units or sizes.count(-1) > 1 or 0 in sizes:
         return False
     target = constant(np.array(shape, np.int32), types.INT32) if is_static(shape) else None
@@ -86,12 +86,12 @@ def _squeeze(op: Op, out: list[Op]) -> bool:
 def _reach_through(op: Op, out: list[Op]) -> bool:
     """Let a broadcast of a broadcast with more dimensions of size 1 read what that one reads:
     BroadcastTo(ExpandDims(BroadcastTo(x))) -> BroadcastTo(Reshape(x))."""
-    reshape = op.operands[0].op if op.operands[0] is not None else None
-    inner = reshape.operands[0].op if reshape is not None and reshape.kind in RESHAPES and reshape.operands[0] else None
-    if inner is None or inner.kind != _BROADCAST or inner.result.shape is None or reshape.result.shape is None:  # type: ignore[union-attr]
+    reshape = op_of(op.operands[0], RESHAPES)
+    inner = None if reshape is None else op_of(reshape.operands[0], _BROADCAST)
+    if reshape is None or inner is None or inner.result.shape is None or reshape.result.shape is None:
         return False
     x = inner.operands[0]
-    units = added_units(inner.result.shape, reshape.result.shape)  # type: ignore[union-attr]
+    units = added_units(inner.result.shape, reshape.result.shape)
     if units is None or x is None or x.shape is None or not all(isinstance(size, int) for size in x.shape):
         return False
     sizes: list[int] = [1] * (len(inner.result.shape) - len(x.shape)) + list(x.shape)  # type: ignore[arg-type]

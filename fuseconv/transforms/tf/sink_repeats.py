@@ -6,12 +6,11 @@ data is there in groups too, of which its mean was taken, and TFLite's kernels b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from fuseconv.ir.dims import Shape
+from fuseconv.ir.dims import Shape, open_sizes
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach
 from fuseconv.ir.rewriter import has_kind, rewrite_ops
 from fuseconv.ir.terms import look_through, operand_of
@@ -188,7 +187,7 @@ def _restored(core: _Core, shape: Shape, tf: TfBuilder) -> Value:
 
 def _reshaped(value: Value, shape: Shape, tf: TfBuilder) -> Value | None:
     """Return a value in another shape; None if two of its sizes are known only to a run."""
-    sizes: Sequence[int] = [size if isinstance(size, int) else -1 for size in shape]
+    sizes = open_sizes(shape)
     if value.data is not None:
         return constant(np.reshape(value.data, sizes), value.dtype, value.name)
     if value.shape == shape:

@@ -6,12 +6,12 @@ Without them a transposition is often none, and a softmax or a product of matric
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import numpy as np
 
-from fuseconv.ir.dims import Shape
+from fuseconv.ir.dims import Shape, open_sizes
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import SliceSpec
@@ -232,7 +232,7 @@ def _restored(tf: TfBuilder, core: _Core, shape: Shape) -> Value:
     """Return the value of a core with its dimensions of size 1, of this shape: core -> Reshape(core)."""
     if not core.units:
         return core.value
-    sizes: Sequence[int] = [size if isinstance(size, int) else -1 for size in shape]
+    sizes = open_sizes(shape)
     # Beside a size of 0, a -1 could be any.
     if -1 not in sizes or (sizes.count(-1) == 1 and 0 not in sizes):
         return tf.add("Reshape", [core.value, tf.ints(sizes)], {}, core.value.dtype, shape)

@@ -13,6 +13,7 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
+from fuseconv.ir.dims import open_sizes
 from fuseconv.ir.graph import Op, Value
 from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
@@ -46,7 +47,7 @@ def _tiled(op: Op, tfl: Builder) -> Value | None:
     if multiples is None or sum(not isinstance(size, int) for size in before) > 1:
         return None
     if before != x.shape:
-        x = tfl.reshape(x, [size if isinstance(size, int) else -1 for size in before])
+        x = tfl.reshape(x, open_sizes(before))
         x.shape = before
     return tfl.tile(x, multiples)  # type: ignore[no-any-return]
 

@@ -19,6 +19,7 @@ from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, Linear, linear
 from fuseconv.tfl.slice_rules import Part
 from fuseconv.tfl.tile_rules import Tiles, joins_along, joints, operand_tiles
+from fuseconv.tfl.traits import activation_of
 
 _MOST_FUSED = 64
 # Where ops have the sizes of their results as an operand.
@@ -147,7 +148,7 @@ class Tiler:
         if not plan.sums:
             return _joined(tfl, tiles, plan.cuts[last.result].axis)
         for index in range(1, len(tiles)):
-            activation = last.attrs.get("fused_activation_function", "NONE") if index == len(tiles) - 1 else "NONE"
+            activation = activation_of(last) if index == len(tiles) - 1 else "NONE"
             tiles[0] = tfl.add(tiles[0], tiles[index], fused_activation_function=activation)
         return tiles[0]
 
