@@ -13,6 +13,7 @@ from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
+from fuseconv.ir.terms import filled_with
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK
 from fuseconv.tfl.type_inference import broadcast
@@ -98,9 +99,8 @@ def draw_filled(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
 
 def _filled(value: Value, number: float) -> bool:
     """Return True if every element of the value is known to be this number."""
-    if value.op is not None and value.op.kind == "tf.Fill":
-        value = value.op.operands[1]  # type: ignore[assignment]
-    return value.data is not None and bool((value.data == number).all())
+    filled = filled_with(value)
+    return filled is not None and filled.data is not None and bool((filled.data == number).all())
 
 
 FUSIONS = [

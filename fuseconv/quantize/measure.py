@@ -12,6 +12,7 @@ from fuseconv.child import survive
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Signature, Value
+from fuseconv.ir.terms import operand_of
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
@@ -217,8 +218,7 @@ class _Runs:
 
     def _written(self, place: int, state: Value | None) -> np.ndarray | None:
         """Return what is written into a state before its op runs; None for zeros, or if nothing is."""
-        writer = state.op if state is not None else None
-        given = writer.operands[0] if writer is not None and writer.kind == "tfl.TILE" else None
+        given = operand_of(state, "tfl.TILE")
         return None if given is None else self._contents(place, given)
 
     def _contents(self, place: int, value: Value) -> np.ndarray:

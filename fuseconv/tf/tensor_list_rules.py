@@ -10,6 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.op_table import OpTable
+from fuseconv.ir.terms import op_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.shape_functions.tensor_lists import only_length
@@ -75,9 +76,10 @@ def counts(indices: Value, x: Value) -> bool:
     known = content_of(indices)
     if known is not None:
         return list(known) == list(range(len(known)))
-    if indices.op is None or indices.op.kind != "tf.Range":
+    numbers = op_of(indices, "tf.Range")
+    if numbers is None:
         return False
-    start, _, step = (content_of(operand) for operand in indices.op.operands)
+    start, _, step = (content_of(operand) for operand in numbers.operands)
     return start is not None and step is not None and start == 0 and step == 1
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from fuseconv.ir.graph import Module
-from fuseconv.pass_manager import Context, passes_of
+from fuseconv.pass_manager import Context
 from fuseconv.report.records import Report
-from fuseconv.transforms.stablehlo import PASSES
+from tests.transforms.groups import conditions
 
 
 def test_they_run_on_modules_of_stablehlo_only() -> None:
     context = Context(Module(), Report(), {})
-    conditions = [item.condition for item in passes_of(PASSES)]
     for has_stablehlo in (False, True):
         context.module.has_stablehlo = has_stablehlo
-        runs = [condition is not None and condition(context) for condition in conditions]
-        assert runs == [has_stablehlo] * len(conditions)
+        assert conditions("fuseconv.transforms.stablehlo", context) == {has_stablehlo}

@@ -6,13 +6,12 @@ import pytest
 
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir.graph import Module
-from fuseconv.pass_manager import Context, passes_of
+from fuseconv.pass_manager import Context
 from fuseconv.report.records import Report
-from fuseconv.transforms.whole_files import PASSES
+from tests.transforms.groups import conditions
 
 
 @pytest.mark.parametrize(("target", "runs"), [(None, False), ("gpu", False), ("micro", True)])
 def test_they_run_for_such_targets(target: str | None, runs: bool) -> None:
     context = Context(Module(), Report(), {"target": target and Registry().target(target)})
-    found = [item.condition is not None and item.condition(context) for item in passes_of(PASSES)]
-    assert found == [runs] * 3
+    assert conditions("fuseconv.transforms.whole_files", context) == {runs}

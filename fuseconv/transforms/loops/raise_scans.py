@@ -88,9 +88,8 @@ class _Scan:
         test = op_of(condition, "tf.Less")
         if test is None or test.operands[0] is not index or not _is_zero(test.operands[1]):
             return None
-        added = wrapped.op if wrapped is not None else None
-        places = self.places(index)
-        wraps = added is not None and added.kind in ADDS and index in added.operands
+        added, places = op_of(wrapped, ADDS), self.places(index)
+        wraps = added is not None and index in added.operands
         return index if wraps and places is not None and nonnegative(places[0]) else None
 
     def places(self, value: Value | None) -> tuple[Dim, Dim] | None:
@@ -200,9 +199,9 @@ class _Scan:
 
     def is_last_row(self, variable: int, row: Value, index: Value) -> bool:
         """Let what reads only the row that the last step writes read the state that it is; return whether all do."""
-        source = row.op.operands[0] if row.op is not None and row.op.kind in RESHAPES else row
+        source = operand_of(row, RESHAPES) or row
         state = next((i for i, made in enumerate(self.body.outputs) if made is source and i != variable), None)
-        if state is None or source is None or source.shape != self.body.inputs[variable].shape[1:]:  # type: ignore[index]
+        if state is None or source.shape != self.body.inputs[variable].shape[1:]:  # type: ignore[index]
             return False
         (least, largest), (_, step) = self.places(index), self.form.course(index)  # type: ignore[misc]
         last = largest if step > 0 else least
@@ -276,9 +275,8 @@ def _known(value: Value) -> Dim | Value:
 def _sizes(op: Op) -> tuple | None:
     """Return the sizes of a StridedSlice that ends at its start plus these; None of any other."""
     _, start, end, strides = op.operands
-    added = end.op if end is not None else None
-    steps = content_of(strides)
-    if op.attrs or added is None or added.kind not in ADDS or start not in added.operands or steps is None:
+    added, steps = op_of(end, ADDS), content_of(strides)
+    if op.attrs or added is None or start not in added.operands or steps is None:
         return None
     sizes = content_of(added.operands[1 - added.operands.index(start)])
     return None if sizes is None or not np.all(np.equal(steps, 1)) else tuple(np.reshape(sizes, -1))

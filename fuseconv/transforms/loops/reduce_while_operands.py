@@ -168,11 +168,11 @@ def _sole_item(made: Value) -> Value | None:
     op = op_of(made, "tf.XlaDynamicUpdateSlice")
     if op is None or not made.shape or made.shape[0] != 1:
         return None
-    row = op.operands[1]
-    if row is None or row.op is None or row.op.kind != "tf.ExpandDims" or row.shape != made.shape:
+    row = op_of(op.operands[1], "tf.ExpandDims")
+    if row is None or row.result.shape != made.shape:
         return None
-    axis = content_of(row.op.operands[1])
-    return row.op.operands[0] if axis is not None and axis.reshape(-1)[0] == 0 else None
+    axis = content_of(row.operands[1])
+    return row.operands[0] if axis is not None and axis.reshape(-1)[0] == 0 else None
 
 
 def _takes_only(reader: Op) -> bool:

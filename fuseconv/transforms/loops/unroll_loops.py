@@ -15,6 +15,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, copy_op, detach
 from fuseconv.ir.rewriter import replace_uses_except
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.batching_rules import constant_axis_zero
@@ -108,12 +109,13 @@ class _Unrolled:
         row, begin = made.operands[1:]
         if len(held.uses) != 1 or len(made.result.uses) != 1 or not self.has_rows(held):
             return None
-        if row is None or row.op is None or row.op.kind != "tf.ExpandDims" or row.shape is None or held.shape is None:
+        expanded = op_of(row, "tf.ExpandDims")
+        if row is None or expanded is None or row.shape is None or held.shape is None:
             return None
-        axis = content_of(row.op.operands[1])
+        axis = content_of(expanded.operands[1])
         if axis is None or np.any(axis.reshape(-1) != 0) or row.shape != (1, *held.shape[1:]):
             return None
-        return row.op.operands[0] if self.is_place(_first(begin)) else None
+        return expanded.operands[0] if self.is_place(_first(begin)) else None
 
     def replace_loop(self) -> None:
         """Put all steps, one after the other, in the loop's place."""

@@ -9,6 +9,7 @@ from fuseconv.ir.dims import Dim, Shape, Sym, symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, copy_op, detach, replace_uses
 from fuseconv.ir.rewriter import add_function
 from fuseconv.ir.slice_spec import SliceSpec
+from fuseconv.ir.terms import op_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import is_reversal
 from fuseconv.transforms.rnn.masking import Handover, Masked
@@ -91,10 +92,10 @@ class Outline:
     def length(self) -> Value | None:
         """Return the number of the outputs in their list, where it is made with so many."""
         assert self.output is not None
-        made = self.loop.op.operands[self.output.variable]
-        if made is None or made.op is None or made.op.kind != "tf.TensorListReserve":
+        made = op_of(self.loop.op.operands[self.output.variable], "tf.TensorListReserve")
+        if made is None:
             return None
-        size = made.op.operands[1]
+        size = made.operands[1]
         return size if self.output.every and known_size(size) == self.loop.steps else None
 
     @property

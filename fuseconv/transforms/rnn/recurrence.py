@@ -287,8 +287,7 @@ def is_stack(op: Op) -> bool:
 
 
 def _is_new_list(value: Value | None) -> bool:
-    op = value.op if value is not None else None
-    return op is not None and op.kind in EMPTY_LISTS
+    return op_of(value, EMPTY_LISTS) is not None
 
 
 def _gathered_axis(op: Op) -> int | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Graph, Op, Value, constant
-from fuseconv.ir.terms import op_of
+from fuseconv.ir.terms import filled_with, op_of
 from fuseconv.ir.value_numbering import attrs_key, value_key
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.traits import PRODUCTS
@@ -39,9 +39,8 @@ def _same(a: Value, b: Value) -> bool:
 
 def _number(value: Value) -> float | None:
     """Return the number that all elements of a value are; None if they are not known to be one."""
-    if value.op is not None and value.op.kind == "tf.Fill":
-        return _number(value.op.operands[1])  # type: ignore[arg-type]
-    data = value.data
+    filled = filled_with(value)
+    data = None if filled is None else filled.data
     return data.flat[0] if data is not None and data.size and (data == data.flat[0]).all() else None
 
 

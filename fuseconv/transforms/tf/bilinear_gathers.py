@@ -11,7 +11,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
-from fuseconv.ir.terms import either_way
+from fuseconv.ir.terms import either_way, op_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import ADDS
 
@@ -59,11 +59,11 @@ def _interpolation(op: Op | None) -> tuple[Value, Value, Value] | None:
     if op is None or op.kind not in ADDS:
         return None
     for a, product in either_way(op):
-        if product.op is None or product.op.kind != "tf.Mul":
-            continue
-        for difference, weight in either_way(product.op):
-            if weight.is_const and difference.op is not None and difference.op.kind == "tf.Sub":
-                b, taken = difference.op.operands
+        scaled = op_of(product, "tf.Mul")
+        for difference, weight in either_way(scaled) if scaled is not None else ():
+            less = op_of(difference, "tf.Sub")
+            if weight.is_const and less is not None:
+                b, taken = less.operands
                 if taken is a and b is not None and a.shape == b.shape == op.result.shape:
                     return a, b, weight
     return None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tf.builder import TfBuilder
 
@@ -20,7 +21,7 @@ _Step = Callable[..., Sequence[Value]]
 
 def _are_unique(indices: Value) -> bool:
     """Return whether indices are a result that has each number once."""
-    return indices.op is not None and indices.op.kind in _UNIQUE and indices is indices.op.results[0]
+    return op_of(indices, _UNIQUE) is not None and indices.index == 0
 
 
 def _read(tf: TfBuilder, handle: Value, like: Value, rows: Value | None) -> Value:

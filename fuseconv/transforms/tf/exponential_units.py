@@ -46,11 +46,10 @@ def elu(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _scaled(value: Value | None) -> tuple[Value | None, Value | None]:
     """Return (x, 2) of x * 2, and (x, None) of another x."""
-    op = value.op if value is not None else None
-    if op is not None and op.kind == "tf.Mul":
-        for x, factor in either_way(op):
-            if number_of(factor) is not None:
-                return x, factor
+    op = op_of(value, "tf.Mul")
+    for x, factor in either_way(op) if op is not None else ():
+        if number_of(factor) is not None:
+            return x, factor
     return value, None
 
 
@@ -65,8 +64,8 @@ def _held_below_zero(value: Value) -> Value | None:
 
 
 def _clipped_at_zero(value: Value) -> bool:
-    op = value.op
-    return op is not None and op.kind == "tf.Minimum" and any(number_of(bound) == 0 for _, bound in either_way(op))
+    op = op_of(value, "tf.Minimum")
+    return op is not None and any(number_of(bound) == 0 for _, bound in either_way(op))
 
 
 def _above_zero(value: Value | None) -> Value | None:
@@ -83,15 +82,15 @@ def softplus(op: Op, tf: TfBuilder) -> list[Value] | None:
 
     PyTorch's is x where x is large: SelectV2(x > 20, x, Log1p(Exp(x))) -> Softplus(x)."""
     condition, x, total = op.operands
-    large = condition.op if condition is not None else None
-    if large is not None and large.kind == "tf.Greater" and large.operands[0] is x is not None:
+    large = op_of(condition, "tf.Greater")
+    if large is not None and large.operands[0] is x is not None:
         least, whole = number_of(large.operands[1]), x.dtype is types.FLOAT32 and op.result.shape == x.shape  # type: ignore[arg-type]
         same = operand_of(operand_of(total, "tf.Log1p"), "tf.Exp") is x and whole
         return [shaped(tf.Softplus(x), op)] if same and least is not None and least >= _LARGE else None
-    test, add = (value.op if value is not None else None for value in (condition, total))
-    if x is None or x.dtype is not types.FLOAT32 or op.result.shape != x.shape or test is None or add is None:
+    test, add = op_of(condition, "tf.NotEqual"), op_of(total, ADDS)
+    if x is None or x.dtype is not types.FLOAT32 or op.result.shape != x.shape:
         return None
-    if test.kind != "tf.NotEqual" or test.operands != [x, x] or add.kind not in ADDS:
+    if test is None or add is None or test.operands != [x, x]:
         return None
     for above, below in either_way(add):
         decay = operand_of(operand_of(operand_of(operand_of(below, "tf.Log1p"), "tf.Exp"), "tf.Neg"), "tf.Abs")

@@ -45,9 +45,8 @@ def floor_division(op: Op, tf: TfBuilder) -> list[Value] | None:
     """SelectV2(x % n != 0 & x < 0, x / n - 1, x / n) -> FloorDiv(x, n), of a positive number n; and
     SelectV2(x % n != 0 & x % n < 0, x % n + n, x % n) -> FloorMod(x, n)."""
     condition, moved, cut = op.operands
-    division = cut.op if cut is not None else None
-    both = op_of(condition, "tf.LogicalAnd")
-    if division is None or division.kind not in _NAMES or both is None:
+    division, both = op_of(cut, _NAMES), op_of(condition, "tf.LogicalAnd")
+    if division is None or both is None:
         return None
     x, n = division.operands
     assert x is not None and n is not None and cut is not None
@@ -113,8 +112,8 @@ def fold_comparison(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _is_size(value: Value) -> bool:
     """Return whether a scalar is never negative: a size, a number, or a choice between such."""
-    chosen = value.op.operands[1:] if value.op is not None and value.op.kind == "tf.SelectV2" else [value]
-    for each in chosen:
+    choice = op_of(value, "tf.SelectV2")
+    for each in [value] if choice is None else choice.operands[1:]:
         known = None if each is None else each.data if each.data is not None else each.content
         if known is None or known.size != 1 or not nonnegative(known.item()):
             return False
@@ -142,7 +141,8 @@ def _stands_for(divisor: Value, y: Value) -> bool:
     test, one, other = op.operands
     if test is None or one is None or other is not y or number_of(one) != 1:
         return False
-    tests = test.op.operands if test.op is not None and test.op.kind == "tf.LogicalOr" else [test]
+    either = op_of(test, "tf.LogicalOr")
+    tests = [test] if either is None else either.operands
     return all(each is not None and _is_of_zero_or_minus_one(each, y) for each in tests)
 
 
@@ -154,8 +154,8 @@ def _is_of_zero_or_minus_one(test: Value, y: Value) -> bool:
 
 def _is_test(test: Value, kind: str, x: Value, number: float) -> bool:
     """Return whether a value is this comparison, which goes either way, of x with a number."""
-    op = test.op
-    return op is not None and op.kind == kind and any(one is x and number_of(n) == number for one, n in either_way(op))
+    op = op_of(test, kind)
+    return op is not None and any(one is x and number_of(n) == number for one, n in either_way(op))
 
 
 def _signs_differ(test: Value, x: Value, y: Value) -> bool:
@@ -171,9 +171,8 @@ def _signs_differ(test: Value, x: Value, y: Value) -> bool:
 def _leaves(test: Value, x: Value, number: float, rest: Value | None) -> bool:
     """Return whether a test is that x is no multiple of a number. rest: what x leaves, if one value is to stand for
     it."""
-    if test.op is None or test.op.kind != "tf.NotEqual":
-        return False
-    for left, zero in either_way(test.op):
+    differs = op_of(test, "tf.NotEqual")
+    for left, zero in either_way(differs) if differs is not None else ():
         found = op_of(left, "tf.TruncateMod")
         same = found is not None and found.operands[0] is x and number_of(found.operands[1]) == number  # type: ignore[arg-type]
         if same and number_of(zero) == 0 and rest in (None, left):
@@ -182,15 +181,15 @@ def _leaves(test: Value, x: Value, number: float, rest: Value | None) -> bool:
 
 
 def _is_negative(test: Value, x: Value) -> bool:
-    op = test.op
-    return op is not None and op.kind == "tf.Less" and op.operands[0] is x and number_of(op.operands[1]) == 0  # type: ignore[arg-type]
+    op = op_of(test, "tf.Less")
+    return op is not None and op.operands[0] is x and number_of(op.operands[1]) == 0  # type: ignore[arg-type]
 
 
 def _has_not_sign_one(test: Value, x: Value) -> bool:
     """Return whether a test is that x is not positive, by its sign; 0 is a multiple of any number."""
-    if test.op is None or test.op.kind != "tf.NotEqual":
-        return False
-    return any(operand_of(sign, "tf.Sign") is x and number_of(one) == 1 for sign, one in either_way(test.op))
+    op = op_of(test, "tf.NotEqual")
+    sides = either_way(op) if op is not None else []
+    return any(operand_of(sign, "tf.Sign") is x and number_of(one) == 1 for sign, one in sides)
 
 
 def _difference(moved: Value | None, x: Value) -> float | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Table, Value, constant
+from fuseconv.ir.terms import op_of
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import rewrite_pass
 from fuseconv.report.records import Report
@@ -37,10 +38,10 @@ def legalize_hash_tables(op: Op, out: list[Op], module: Module, report: Report) 
 
 def _table(op: Op, module: Module) -> Table | None:
     """Return the table that an op reads, if it is one to take apart."""
-    handle = op.operands[0]
-    if handle is None or handle.op is None or handle.op.kind not in TABLES:
+    handle = op_of(op.operands[0], TABLES)
+    if handle is None:
         return None
-    table = module.tables[handle.op.attrs["shared_name"]]
+    table = module.tables[handle.attrs["shared_name"]]
     key, value = table.key_dtype, table.value_dtype
     told = table.keys is not None and table.values is not None
     if not told or key not in _KEYS or value not in _VALUES:

@@ -85,10 +85,9 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
     x, y = op.operands
     assert x is not None and y is not None
     power = _one_more(y) if number_of(x) == 1 and x.dtype.is_float else None
-    if power is not None and power.op is not None and power.op.kind == "tf.Exp":
-        negated = operand_of(power.op.operands[0], "tf.Neg")
-        if negated is not None and negated.shape is not None and negated.shape == op.result.shape:
-            return [shaped(tf.Sigmoid(negated), op)]
+    negated = operand_of(operand_of(power, "tf.Exp"), "tf.Neg")
+    if negated is not None and negated.shape is not None and negated.shape == op.result.shape:
+        return [shaped(tf.Sigmoid(negated), op)]
     count: Dim | float | None = number_of(y)
     if count is None:
         count = _size_of(y)
@@ -127,8 +126,8 @@ def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _mean(op: Op, x: Value, count: Dim | float, tf: TfBuilder) -> list[Value] | None:
     """Return the mean if x is a sum of so many floats."""
-    total = x.op
-    if total is None or total.kind != "tf.Sum" or x.dtype is not types.FLOAT32 or op.result.shape != x.shape:
+    total = op_of(x, "tf.Sum")
+    if total is None or x.dtype is not types.FLOAT32 or op.result.shape != x.shape:
         return None
     value, axes = total.operands
     assert value is not None and axes is not None
@@ -208,8 +207,8 @@ def _select(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Take 0, 1, 2, ... for what counts no element from the end; else name an exponential linear unit, or a division
     that rounds down."""
     condition, _, counted = op.operands
-    test = condition.op if condition is not None else None
-    if test is not None and test.kind == "tf.Less" and test.operands[0] is counted is not None and counts_up(counted):
+    test = op_of(condition, "tf.Less")
+    if test is not None and test.operands[0] is counted is not None and counts_up(counted):
         negative = number_of(test.operands[1]) == 0 and op.result.shape == counted.shape  # type: ignore[arg-type]
         return [counted] if negative else None
     return (
@@ -224,10 +223,8 @@ def _comparison(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _squared(value: Value | None) -> Value | None:
     """Return x of x * x; None of any other value."""
-    op = value.op if value is not None else None
-    if op is None or op.kind != "tf.Mul" or op.operands[0] is not op.operands[1]:
-        return None
-    return op.operands[0]
+    op = op_of(value, "tf.Mul")
+    return op.operands[0] if op is not None and op.operands[0] is op.operands[1] else None
 
 
 def _in_bounds(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -257,8 +254,8 @@ def _place(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Clamp an index, then count one from the end: clamp(i < 0 ? i + 9 : i, 0, 8) -> FloorMod(clamp(i, -9, 8), 9). One
     of 64 bits that is made one of 32, as those of PyTorch are, is so once it is clamped."""
     for inner, low in either_way(op):
-        minimum = inner.op
-        if minimum is None or minimum.kind != "tf.Minimum" or number_of(low) != 0:
+        minimum = op_of(inner, "tf.Minimum")
+        if minimum is None or number_of(low) != 0:
             continue
         for index, high in either_way(minimum):
             wrapped = _wrapped(index, low, high)
@@ -336,12 +333,11 @@ def _reshaped(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Fill a part of what is filled with one number in its own shape: Reshape(Fill([2, b, 4], 0)[0], [b, 4]) ->
     Fill([b, 4], 0), as PyTorch starts the states of recurrent layers; else slice what was taken as a scalar, or do
     without sizes."""
-    part = op.operands[0].op if op.operands[0] is not None else None
-    filled = part.operands[0] if part is not None and part.kind in SLICES else None
+    fill = op_of(operand_of(op.operands[0], SLICES), "tf.Fill")
     shape = op.operands[1] if op.kind == "tf.Reshape" else None
-    if filled is None or filled.op is None or filled.op.kind != "tf.Fill" or shape is None or shape.is_const:
+    if fill is None or shape is None or shape.is_const:
         return _element(op, tf) or (plain_reshape(op, tf) if shape is not None else None)
-    return [tf.add("Fill", [shape, filled.op.operands[1]], {}, filled.dtype, op.result.shape)]
+    return [tf.add("Fill", [shape, fill.operands[1]], {}, fill.result.dtype, op.result.shape)]
 
 
 def _element(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -365,9 +361,8 @@ def _element(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 def _one_more(value: Value) -> Value | None:
     """Return x of x + 1."""
-    if value.op is None or value.op.kind not in ADDS:
-        return None
-    return next((x for x, other in either_way(value.op) if number_of(other) == 1), None)
+    op = op_of(value, ADDS)
+    return next((x for x, other in either_way(op) if number_of(other) == 1), None) if op is not None else None
 
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {

@@ -19,6 +19,7 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.ir.rewriter import Speculative, erase_ops, replace_op
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.targets.signature import signature_of
 from fuseconv.targets.target import Target
@@ -52,7 +53,8 @@ def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
     """Let a TRANSPOSE between RESHAPEs move groups of dimensions that stay beside each other: [1,8,8,2,4] with 2 and 4
     changing places -> [64,2,4]. Return whether the target takes that."""
     x, perm = op.operands
-    if x is None or x.op is None or x.op.kind != "tfl.RESHAPE" or not x.is_static or perm is None or perm.data is None:
+    reshape = op_of(x, "tfl.RESHAPE")
+    if x is None or reshape is None or not x.is_static or perm is None or perm.data is None:
         return False
     if {op.result, x} & {*graph.outputs} or any(reader.kind != "tfl.RESHAPE" for reader in op.result.uses):
         return False
@@ -65,7 +67,8 @@ def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
     places = sorted(range(len(groups)), key=lambda number: groups[number])
     with Speculative() as trial:
         tfl = Builder(trial.ops, op.name, op.sources)
-        data = tfl.reshape(x.op.operands[0], [math.prod(shape[axis] for axis in groups[number]) for number in places])
+        merged = [math.prod(shape[axis] for axis in groups[number]) for number in places]
+        data = tfl.reshape(reshape.operands[0], merged)
         moved = tfl.transpose(data, np.argsort(places).astype(np.int32))
         if any(target.refusal(signature_of(made)) is not None for made in trial.ops):
             return False
@@ -73,7 +76,7 @@ def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
     graph.ops = [new for each in graph.ops for new in (trial.ops if each is op else [each])]
     replace_op(op, [moved])
     if not x.uses:
-        erase_ops(graph, {x.op})
+        erase_ops(graph, {reshape})
     return True
 
 

@@ -18,6 +18,7 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import SliceSpec
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 
@@ -57,7 +58,7 @@ def _place(value: Value | None) -> tuple[Value, int] | None:
     spec = SliceSpec.of(op)
     picked = spec.picked() if spec is not None else None
     shape = op.operands[0] if op is not None and picked is not None else None
-    if shape is None or shape.op is None or shape.op.kind != "tfl.SHAPE" or picked is None:
+    if shape is None or op_of(shape, "tfl.SHAPE") is None or picked is None:
         return None
     if not isinstance(picked[1], int) or shape.shape is None or not isinstance(shape.shape[0], int):
         return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value
+from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.once import computed_on_every_invoke, is_computed_once
@@ -75,8 +76,8 @@ def _show_size(op: Op, out: list[Op]) -> None:
 
 def _join_sizes(op: Op, out: list[Op]) -> None:
     """Let a FILL, of a state or with its sizes, have them from what computes them before a run."""
-    sizes = op.operands[0]
-    made = joined(sizes.op, out) if sizes is not None and sizes.op is not None and sizes.op.kind == "tfl.PACK" else None
+    pack = op_of(op.operands[0], "tfl.PACK")
+    made = None if pack is None else joined(pack, out)
     if made is not None:
         op.set_operand(0, made[0])
 

@@ -11,6 +11,7 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, replace_uses
 from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
+from fuseconv.ir.terms import operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 
@@ -54,11 +55,8 @@ def read_off_inputs(graph: Graph) -> None:
 
 def _place(op: Op) -> tuple[Value, int] | None:
     """Return the tensor and the axis of the size that a slice of a shape is, as a scalar or a vector of one element."""
-    shape = op.operands[0] if op.kind == "tfl.STRIDED_SLICE" else None
-    if shape is None or shape.op is None or shape.op.kind != "tfl.SHAPE":
-        return None
-    x = shape.op.operands[0]
-    spec = SliceSpec.of(op)
+    x = operand_of(op.operands[0], "tfl.SHAPE") if op.kind == "tfl.STRIDED_SLICE" else None
+    spec = SliceSpec.of(op) if x is not None else None
     entries = spec.dimensions() if spec is not None else None
     if x is None or x.shape is None or entries is None or len(entries) != 1:
         return None
