@@ -76,10 +76,13 @@ class Pair(NamedTuple):
 class Claim:
     """What a check is to find out: that a fusion computes what its reference does.
 
-    key: claims with equal keys are examined once. name: of the fusion and of what it replaces, for warnings.
-    reference: what a sentence calls it. pairs: make both with small sizes for the unknown ones, in the order in which
-    to try them; one may raise Unverifiable. constants: of the model, which both share; rows: how often weights among
-    them are multiplied by something; ops: how many the reference has."""
+    key: claims with equal keys are examined once.
+    name: of the fusion and of what it replaces, for warnings.
+    reference: what a sentence calls it.
+    pairs: make both with small sizes for the unknown ones, in the order in which to try them. One may raise
+        Unverifiable.
+    constants: of the model, which both share. rows: how often weights among them are multiplied by something.
+    ops: how many the reference has."""
 
     key: tuple
     name: str

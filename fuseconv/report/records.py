@@ -129,49 +129,52 @@ class Cut(NamedTuple):
 
 @dataclass(repr=False)
 class Report:
-    """Collect records while a model is converted.
+    """Collect records while a model is converted."""
 
-    model and output: the paths as they were given; output is empty where the bytes are returned instead.
-    sources: each node of the model with its op type. graph: whether `edges` is wanted, the names that each node reads.
-    signatures: what the file takes and gives. seconds: by stage. passes: their runs, in order. cut: where the signature
-    was cut, if it was; renamed: new names of inputs and outputs by the old ones; input_ranges: the least and the
-    largest number of inputs that the user told. quantized: what quantization did, in order; compared: the quantized ops
-    beside those of floats, if that was asked for. target: what the conversion's target makes of the file, if there is
-    one; rewritten: the ops that were written in other forms for it, by their type and those of their forms;
-    arena_for_target: bytes needed at once before and after that; arena_of_tiles: those before and after ops were
-    computed in tiles. subgraphs: those of the file, as the arena is planned by; dynamic: whether an input has unknown
-    sizes, which count as 1 there; plans_arena: whether the file brings a plan of its own. strips_names: whether tensors
-    between inputs and outputs have no names, as in C arrays, and bytes_of_names: what that saves. bytes_of_c: of the
-    text of a C array. summaries: what each fusion does, in a sentence.
-    """
-
+    # The paths as they were given; the output is empty where the bytes are returned instead.
     model: str = ""
     output: str = ""
+    # Each node of the model with its op type.
     sources: dict[str, str] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     emitted: list[EmittedOp] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    # What the target makes of the file, and the ops that were written in other forms for it, by their type and those of
+    # their forms.
     target: dict[str, Any] | None = None
     rewritten: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
+    # Bytes needed at once, before and after ops were written in other forms; and before and after they were tiled.
     arena_for_target: tuple[int, int] | None = None
     arena_of_tiles: tuple[int, int] | None = None
+    # By stage.
     seconds: dict[str, float] = field(default_factory=dict)
     output_bytes: int = 0
+    # Their runs, in order.
     passes: list[PassRun] = field(default_factory=list)
+    # Where the signature was cut; new names of inputs and outputs, by the old ones; the least and the largest number of
+    # inputs: as far as the user asked.
     cut: Cut = field(default_factory=lambda: Cut({}, {}))
     renamed: dict[str, str] = field(default_factory=dict)
     input_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    # What quantization did, in order; and the quantized ops beside those of floats, if that was asked for.
     quantized: list[Quantized] = field(default_factory=list)
     compared: Compared | None = None
+    # Whether the names that each node reads are wanted, and these.
     graph: bool = False
     edges: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # What the file takes and gives.
     signatures: list[Ends] = field(default_factory=list)
+    # By which the arena is planned, and whether an input has unknown sizes, which count as 1 there.
     subgraphs: list[Subgraph] = field(default_factory=list)
     dynamic: bool = False
+    # Whether the file brings a plan of its own.
     plans_arena: bool = False
+    # Whether tensors between inputs and outputs have no names, as in C arrays, and what that saves.
     strips_names: bool = False
     bytes_of_names: int = 0
+    # Of the text of a C array.
     bytes_of_c: int = 0
+    # What each fusion does, in a sentence.
     summaries: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:

@@ -30,11 +30,13 @@ Step = Callable[[list[Item], int], Sequence[Item]]
 
 
 class _Plan(NamedTuple):
-    """A graph, made ready to run. items: those of its values that are constants, behind places for its inputs; steps:
-    of each op what computes it, and the places of its operands and results; outputs: their places."""
+    """A graph, made ready to run."""
 
+    # Places for its inputs, and then its constants.
     items: list[Item]
+    # Of each op what computes it, and the places of its operands and results.
     steps: list[tuple[Step, list[int], list[int]]]
+    # Their places.
     outputs: list[int]
 
 

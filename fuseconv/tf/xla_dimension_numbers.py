@@ -52,14 +52,15 @@ class Convolution(NamedTuple):
 
 
 class Gather(NamedTuple):
-    """GatherDimensionNumbers: where the dimensions of a slice are in the result; which of them are left out; the
-    operand's dimension that each number of an index is for; the indices' dimension that an index goes along; and the
-    dimensions of the operand that go together with dimensions of the indices."""
+    """GatherDimensionNumbers."""
 
+    # Where the dimensions of a slice are in the result, and which of them are left out.
     offset: tuple[int, ...]
     collapsed: tuple[int, ...]
+    # The operand's dimension that each number of an index is for, and the indices' dimension that an index goes along.
     index_map: tuple[int, ...]
     index_vector: int
+    # The dimensions of the operand that go together with dimensions of the indices.
     operand_batching: tuple[int, ...]
 
     @staticmethod

@@ -52,13 +52,17 @@ _CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 
 
 class Contents(NamedTuple):
-    """What a file holds: its subgraphs in their order, the buffer of each constant, and the values of its tensors by
-    their names; where the bytes of each distinct constant begin; saved: the bytes of names that were left out."""
+    """What a file holds."""
 
+    # Its subgraphs, in their order.
     graphs: list[Graph]
+    # The buffer of each constant.
     buffers: dict[Value, int]
+    # The values of its tensors, by their names.
     names: dict[str, Value]
+    # Where the bytes of each distinct constant begin.
     starts: dict[Value, int]
+    # The bytes of names that were left out.
     saved: int = 0
 
 

@@ -159,8 +159,10 @@ def _lstm(step: Step, h: int, c: int) -> Cell:
 
 
 def _entering(state: Poly, old: Poly, new: Poly, name: str) -> tuple[list[Poly], tuple[Poly | None, ...], bool]:
-    """Return what a new state is made of: the sums of the gates i and f, or of f alone where i is 1 - f, and the
-    candidate; the cell states that these gates, and the output's, may see; whether f is 1 - the sigmoid of its sum.
+    """Return what a new state is made of.
+
+    These are: the sums of the gates i and f, or of f alone where i is 1 - f, and the candidate. The cell states that
+    these gates, and the output's, may see. Whether f is 1 - the sigmoid of its sum.
     name: of the function that the output is made with."""
     coupled = _coupled(state, old)
     if coupled is not None:

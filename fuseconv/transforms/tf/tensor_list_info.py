@@ -62,12 +62,15 @@ MIXED = "elements of different shapes are written into the list"
 class TensorList:
     """The values, of all graphs, that can be one and the same list, and the ops on them.
 
-    ops: each with its graph and where it stands there. why: why the list cannot become a tensor. uniform:
-    TensorFlow refuses elements of several shapes: they are stacked, or their shape is stated where the list is made.
-
-    element: the shape of what the tensor has one behind the other. form: "stacked", elements, as many as the list has;
-    "grown", those that were appended so far; "joined", the rows of these. open: sizes of such an element that nothing
-    tells where the list is made. count: how many elements a grown list has at least when it is stacked."""
+    ops: each with its graph and where it stands there.
+    why: why the list cannot become a tensor.
+    uniform: TensorFlow refuses elements of several shapes: they are stacked, or their shape is stated where the list
+        is made.
+    element: the shape of what the tensor has one behind the other.
+    form: what that is: "stacked", elements, as many as the list has; "grown", elements that were appended so far; or
+        "joined", the rows of these.
+    open: sizes of such an element that nothing tells where the list is made.
+    count: how many elements a grown list has at least when it is stacked."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []

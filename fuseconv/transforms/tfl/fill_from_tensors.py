@@ -50,8 +50,11 @@ def fill_from_tensors(module: Module) -> bool:
 
 
 class _Filling:
-    """The FILLs of a graph. at_hand: the last tensor before the op that is looked at, by type and shape; built: the ops
-    that take the place of all FILLs; zeros: what they make of zeros; made: what stands for the result of each FILL."""
+    """The FILLs of a graph.
+
+    at_hand: the last tensor before the op that is looked at, by type and shape.
+    built: the ops that take the place of all FILLs. zeros: the zeros that they make, by type and shape.
+    made: what stands for the result of each FILL."""
 
     def __init__(self, graph: Graph, built: list[Op]) -> None:
         self.graph = graph

@@ -121,10 +121,13 @@ def _lighter(flow: _Flow, lowest: int) -> Iterator[list[int]]:
 
 
 class _Flow:
-    """Who makes and who reads what. sizes: bytes of tensors, as the arena counts them; operands: the tensors that each
-    node reads; makers: the node that makes a tensor; readers: those that read it, and counts: how many; before: the
-    nodes that each waits for; kept: tensors that are outputs; frees: of each node, the tensors with bytes that it may
-    be the last to read; made, dead: the bytes of its results, and of those that nobody reads."""
+    """Who makes and who reads what.
+
+    Of each tensor, sizes: its bytes, as the arena counts them. makers: the node that makes it. readers, counts: the
+        nodes that read it, and how many these are. kept: those that are outputs.
+    Of each node, operands: the tensors that it reads. before: the nodes that it waits for. frees: the tensors with
+        bytes that it may be the last to read. made, dead: the bytes of its results, and of those that nobody reads.
+    """
 
     def __init__(self, subgraph: Subgraph, pinned: Sequence[int], inside: Sequence[int]) -> None:
         self.subgraph, self.pinned = subgraph, frozenset(pinned)

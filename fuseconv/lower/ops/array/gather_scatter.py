@@ -353,8 +353,10 @@ def _scattered(tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> 
 class _Rows:
     """A scatter into the rows of a matrix.
 
-    tensor [rows, n], updates [updates, n]; ids [updates]: the row of each; last [rows, 1]: the number of the last
-    update of each row, negative where there is none; written [rows, 1]: whether there is one.
+    tensor [rows, n], updates [updates, n].
+    ids [updates]: the row of each update.
+    last [rows, 1]: the number of the last update of each row, negative where there is none.
+    written [rows, 1]: whether there is one.
     """
 
     def __init__(self, tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> None:
