@@ -47,7 +47,7 @@ FILE = re.compile(r"`([\w/*]+\.(?:py|txt|json|md))`")
 # Not meant to be there: a place-holder.
 NO_FILES = {"utils.py", "FILE.py"}
 # Folders of which the README names each file, so that no part of them is known to insiders only.
-WHOLE = ("load", "fuse", "transforms/rnn", "lower", "ir", "tfl")
+WHOLE = ("load", "fuse", "transforms/rnn", "transforms/tf", "transforms/tfl", "lower", "ir", "tf", "tfl")
 # The blocks of each page in order, with the code that tries them; without any the block is a script, which is run.
 SCRIPTS = {
     README: {
