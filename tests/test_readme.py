@@ -200,7 +200,7 @@ def test_every_file_of_a_folder_is_told(folder: str) -> None:
     page = ROOT / "fuseconv" / folder / "README.md"
     told = {path for file in FILE.findall(page.read_text()) for path in page.parent.glob(file)}
     files = {path for path in page.parent.glob("*.py") if path.name != "__init__.py"}
-    assert not sorted(path.name for path in files - told)
+    assert not sorted(path.name for path in files - told), f"name them in fuseconv/{folder}/README.md"
 
 
 def _anchors(page: Path) -> set[str]:
