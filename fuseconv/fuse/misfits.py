@@ -4,6 +4,7 @@ functions and folders of misspelled ops, and patterns that give an op a wrong nu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from fuseconv.errors import is_ours, suggestion
 from fuseconv.fuse.match import Fusion
@@ -25,8 +26,7 @@ def report_misfits(
 
     An op that resembles none of TensorFlow's may be that of another model: of a pattern that is recorded, if the report
     is to explain. names: of TensorFlow's ops. operand_count: of one of them, None if it takes any number."""
-    theirs = [fusion for fusion in fusions if not is_ours(fusion.rewrite)]
-    offers = registry.offered_ops()
+    theirs, offers = _theirs(tuple(fusions)), registry.offered_ops
     if not theirs and not offers:
         return
     known = {*names(), *(op.type for graph in module.graphs() for op in graph.ops)}
@@ -42,6 +42,12 @@ def report_misfits(
     for type, what in offers:
         if type not in known and (alike := suggestion(type, names(), _ALIKE)):
             report.warnings.append(f"{what} serves nothing: neither TensorFlow nor the model has an op {type}{alike}")
+
+
+@lru_cache(maxsize=4)
+def _theirs(fusions: tuple[Fusion, ...]) -> list[Fusion]:
+    """Return the fusions of plug-ins, cached: one set mostly serves many conversions."""
+    return [fusion for fusion in fusions if not is_ours(fusion.rewrite)]
 
 
 def wrong_counts(fusion: Fusion, operand_count: Callable[[str], int | None]) -> list[str]:

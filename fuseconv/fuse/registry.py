@@ -38,6 +38,7 @@ class Registry:
     passes: those that modules offer, functions marked with `@module_pass(..., before=...)` or `after=`.
     keras_layers: what layers of Keras files compute, functions marked with `@layer`.
     targets: those that modules offer in a list `TARGETS`, besides fuseconv's own.
+    offered_ops: ops that modules besides fuseconv's own offer functions for, each with what a sentence calls these.
     custom_objects: the classes and functions that a module offers in a dict `CUSTOM_OBJECTS`, by the names that Keras
     files have for them. (Those that it registers with Keras are found without it.)
     """
@@ -51,6 +52,7 @@ class Registry:
         self._targets: OpTable[Target] = OpTable()
         self.custom_objects: dict[str, Any] = {}
         self.passes: list[Pass] = []
+        self.offered_ops: list[tuple[str, str]] = []
         # What the user should know of the modules.
         self.warnings: list[str] = []
         self._modules: list[ModuleType] = []
@@ -87,6 +89,12 @@ class Registry:
             self._targets.claim(target.name, target, origin)
         for table in (self.rules, self._shapes, self._folders, self.keras_layers):
             table.collect(module, origin)
+        if not module.__name__.startswith("fuseconv."):
+            tables = {"rule": self.rules, "shape function": self._shapes, "folder": self._folders}
+            self.offered_ops += [
+                (name, f"the {what} for {name} of {origin}")
+                for what, table in tables.items() for name, owner in table.owners.items() if owner == origin
+            ]  # fmt: skip
         for item in vars(module).values():
             if isinstance(item, Pass) and item.function.__module__ == module.__name__:
                 self._add_pass(item, origin)
@@ -169,16 +177,6 @@ class Registry:
             stack.enter_context(shape_functions.TABLE.offering(self._shapes))
             stack.enter_context(folders.TABLE.offering(self._folders))
             yield
-
-    def offered_ops(self) -> list[tuple[str, str]]:
-        """Return the ops that modules besides fuseconv's own offer functions for, and what they are called."""
-        tables = {"rule": self.rules, "shape function": self._shapes, "folder": self._folders}
-        return [
-            (name, f"the {what} for {name} of {owner}")
-            for what, table in tables.items()
-            for name, owner in table.owners.items()
-            if not owner.startswith("fuseconv.")
-        ]
 
     def origin(self, name: str) -> str:
         """Return the module that owns a fusion or a rule."""
