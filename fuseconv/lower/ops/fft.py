@@ -1,8 +1,11 @@
-"""Fourier transforms: RFFT2D of powers of two, else products with the matrix of the transform.
+"""Fourier transforms: RFFT2D of powers of two, else products with matrices.
 
 The matrices work on complex numbers as pairs of float32, [..., n, 2], which BITCAST gives without a copy. They are
 constants where the length is known, and computed at run time where it is that of the operand. A transform that crops
 or pads its operand does so by the size of its matrix.
+
+A transform of a known length that has factors is made of shorter ones (Cooley and Tukey's algorithm) where its own
+matrix would be large: length 16000 has two of 128 and 125, of .3 million numbers in place of 1,024.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import math
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, floordiv, fresh
+from fuseconv.ir.dims import Dim, floordiv, fresh, product
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, dim_vector, iota, reshape, shape_of, static_dims
@@ -22,6 +25,11 @@ from fuseconv.lower.support.type_promotion import cast
 
 # The largest matrix: that of 2048 complex numbers.
 _MAX_ELEMENTS = 1 << 24
+# A matrix up to this size is quicker than two small ones and the transpositions between them.
+_SMALL_ELEMENTS = 1 << 16
+# What the numbers that make an element stand for, as factors of their sum: a real number, a pair, and the products that
+# a multiplication of complex numbers takes: (a + bi)(c + di) = ac - bd + i(bc) + i(ad).
+_REAL, _PAIR, _PRODUCTS = (1,), (1, 1j), (1, -1, 1j, 1j)
 # Ops that tell -0 from 0 (as they are before and after they are lowered), or that nobody here knows.
 _ANGLES = frozenset({"ATAN2", "Atan2", "Angle", "CUSTOM"})
 
@@ -138,16 +146,83 @@ def _complex(tfl: Lowering, pairs: Value) -> Value:
     return tfl.bitcast(pairs, results=[(types.COMPLEX64, shape_of(pairs)[:-1])])
 
 
-def _dft_matrix(used: int, length: int, made: int, sign: int) -> np.ndarray:
-    """Return exp(-sign * 2 pi i j k / length) for j < used and k < made; divided by the length if the sign is
-    negative."""
-    require(2 * used * made <= _MAX_ELEMENTS, f"the transform's matrix [{used}, {made}] is too large")
+def _waves(used: int, made: int, length: int, sign: int) -> np.ndarray:
+    """Return exp(-sign * 2 pi i j k / length) for j < used and k < made."""
     budget.require_room(used * made, 16, "the matrix of a Fourier transform")
     turns = np.outer(np.arange(used), np.arange(made)) % length
     waves = np.exp(-2j * np.pi * sign / length * turns)
     # Of a real signal the ends of the spectrum are real, not nearly so: the sign of what is left would turn an angle.
     waves.imag[2 * turns % length == 0] = 0
-    return waves / length if sign < 0 else waves
+    return waves
+
+
+def _transform(
+    tfl: Lowering, x: Value, length: int, made: int, sign: int, given: tuple[complex, ...], wanted: tuple[complex, ...]
+) -> Value:
+    """Return the first elements of a transform, divided by the length if the sign is negative: [..., n, given] ->
+    [..., made, wanted]. What x has beyond the length is cropped."""
+    *outer, size, _ = shape_of(x)
+    used = min(static_dims([size], "the length of a Fourier transform")[0], length)
+    x = _resized(tfl, x, used, -2)
+    elements = used * len(given) * made * len(wanted)
+    first, second = _factors(length)
+    # The rows' matrix is the larger one: it has four numbers an element.
+    if elements > max(_SMALL_ELEMENTS, 2 * first * len(_PRODUCTS) * second * -(-made // first) * len(wanted)):
+        return _composed(tfl, x, used, first, second, made, sign, given, wanted)
+    waves = _parts(used, made, length, sign, given, wanted).transpose(1, 0, 2, 3)
+    y = _product(tfl, reshape(tfl, x, (*outer, used * len(given)), x), waves.reshape(used * len(given), -1))
+    return reshape(tfl, y, (*outer, made, len(wanted)), x)
+
+
+def _parts(
+    used: int, made: int, length: int, sign: int, given: tuple[complex, ...], wanted: tuple[complex, ...]
+) -> np.ndarray:
+    """Return the matrix of a transform, [given, used, made, wanted], of elements of the numbers `given`, and to the
+    real and imaginary parts that are wanted: 1 stands for the real one, 1j for the other."""
+    elements = used * len(given) * made * len(wanted)
+    require(elements <= _MAX_ELEMENTS, f"a matrix of {elements} numbers, for the length {length}, is too large")
+    waves = _waves(used, made, length, sign) / (length if sign < 0 else 1)
+    return (waves[..., None] * np.array(given)[:, None, None, None] / np.array(wanted)).real
+
+
+def _composed(
+    tfl: Lowering,
+    x: Value,
+    used: int,
+    first: int,
+    second: int,
+    made: int,
+    sign: int,
+    given: tuple[complex, ...],
+    wanted: tuple[complex, ...],
+) -> Value:
+    """Return the transform of length `first * second` as those of each column and then of each row of a matrix:
+
+        x[second * j1 + j2] -> y[j2, k1] * exp(-sign * 2 pi i j2 k1 / length) -> z[k1 + first * k2]
+
+    The numbers of an element are neighbors or far apart as it takes transpositions of whole rows, the quickest.
+    """
+    outer = shape_of(x)[:-2]
+    count, columns, rows = product(outer), -(-used // second), -(-made // first)
+    x = reshape(tfl, _resized(tfl, x, columns * second, -2), (count, columns, second * len(given)), x)
+    x = reshape(tfl, tfl.transpose(x, [0, 2, 1]), (count, second, len(given) * columns), x)
+    waves = _parts(columns, first, first, sign, given, (1, 1j, 1j, 1))
+    y = _product(tfl, x, waves.reshape(len(given) * columns, -1))
+    turned = _waves(second, first, first * second, sign)
+    y = tfl.mul(y, np.stack([turned.real, turned.imag] * 2, axis=-1).reshape(second, -1).astype(np.float32))
+    y = reshape(tfl, tfl.transpose(y, [0, 2, 1]), (count, first, len(_PRODUCTS) * second), x)
+    waves = _parts(second, rows, second, sign, _PRODUCTS, wanted).transpose(0, 1, 3, 2)
+    z = tfl.transpose(_product(tfl, y, waves.reshape(len(_PRODUCTS) * second, -1)), [0, 2, 1])
+    z = tfl.transpose(reshape(tfl, z, (count, len(wanted), rows * first), x), [0, 2, 1])
+    return _resized(tfl, reshape(tfl, z, (*outer, rows * first, len(wanted)), x), made, -2)
+
+
+def _factors(length: int) -> tuple[int, int]:
+    """Return two factors of a length that are as near to one another as can be. The second is even if the length is:
+    the middle of a real signal's spectrum is real then without rounding."""
+    found = [n for n in range(1, math.isqrt(length) + 1) if length % n == 0]
+    pairs = [pair for n in found for pair in ((n, length // n), (length // n, n)) if not (length - pair[1]) % 2]
+    return min(pairs, key=sum)
 
 
 def _spectrum(tfl: Lowering, x: Value, length: Dim, lengths: Value) -> Value:
@@ -156,26 +231,20 @@ def _spectrum(tfl: Lowering, x: Value, length: Dim, lengths: Value) -> Value:
     *outer, n = shape_of(x)
     if not isinstance(length, int):
         return _dynamic_spectrum(tfl, x, length, _places(tfl, lengths, length))
-    used = min(static_dims([n], "the length of the signal")[0], length)
-    waves = _dft_matrix(used, length, length // 2 + 1, 1)
-    matrix = np.stack([waves.real, waves.imag], axis=-1).reshape(used, -1)
-    y = _product(tfl, _cropped(tfl, x, used, -1), matrix)
-    return reshape(tfl, y, (*outer, length // 2 + 1, 2), x)
+    return _transform(tfl, reshape(tfl, x, (*outer, n, 1), x), length, length // 2 + 1, 1, _REAL, _PAIR)
 
 
 def _signal(tfl: Lowering, pairs: Value, length: int) -> Value:
     """Return the inverse real transform of a half spectrum in pairs: [..., n, 2] -> [..., length]."""
     *outer, n, _ = shape_of(pairs)
     used = min(static_dims([n], "the size of the spectrum")[0], length // 2 + 1)
-    waves = _dft_matrix(used, length, length, -1)
     # The other half of the spectrum mirrors this one; its ends mirror themselves.
-    weight = np.full((used, 1), 2.0)
+    weight = np.full((used, 2), 2.0, np.float32)
     if length % 2 == 0:
         weight[length // 2 :] = 1.0
     weight[0] = 1.0
-    matrix = np.stack([weight * waves.real, -weight * waves.imag], axis=1).reshape(2 * used, length)
-    rows = reshape(tfl, _cropped(tfl, pairs, used, -2), (*outer, 2 * used), pairs)
-    return _product(tfl, rows, matrix)
+    y = _transform(tfl, tfl.mul(_resized(tfl, pairs, used, -2), weight), length, length, -1, _PAIR, _REAL)
+    return reshape(tfl, y, (*outer, length), pairs)
 
 
 def _transform_axis(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: int) -> Value:
@@ -187,17 +256,12 @@ def _transform_axis(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: i
     moved = pairs if axis == -1 else tfl.transpose(pairs, order)
     *outer, n, _ = shape_of(moved)
     if isinstance(length, int):
-        used = min(static_dims([n], "the length of a Fourier transform")[0], length)
-        waves = _dft_matrix(used, length, length, sign)
-        pair = np.stack([waves.real, waves.imag, -waves.imag, waves.real], axis=-1).reshape(used, length, 2, 2)
-        matrix = pair.transpose(0, 2, 1, 3).reshape(2 * used, 2 * length)
-        rows = reshape(tfl, _cropped(tfl, moved, used, -2), (*outer, 2 * used), pairs)
-        y = _product(tfl, rows, matrix)
+        y = _transform(tfl, moved, length, length, sign, _PAIR, _PAIR)
     else:
         _require_own_length(n, length)
         rows = reshape(tfl, moved, (*(outer or [1]), 2 * length), pairs)
         y = tfl.batch_matmul(rows, _dynamic_dft_matrix(tfl, length, sign, pairs))
-    y = reshape(tfl, y, (*outer, length, 2), pairs)
+        y = reshape(tfl, y, (*outer, length, 2), pairs)
     return y if axis == -1 else tfl.transpose(y, [int(i) for i in np.argsort(order)])
 
 
@@ -260,10 +324,9 @@ def _require_own_length(size: Dim, wanted: Dim) -> None:
     require(size == wanted, "fft_length is neither constant nor the size of the operand")
 
 
-def _dynamic_waves(
-    tfl: Lowering, length: Dim, used: Dim, made: Dim, sign: int, *sources: Value
-) -> tuple[Value, Value]:
-    """Return the parts of `_dft_matrix` of an unknown length, [used, made], computed at run time."""
+def _dynamic_waves(tfl: Lowering, length: Dim, used: Dim, made: Dim, sign: int, *sources: Value) -> tuple[Value, Value]:
+    """Return the parts of `_waves` of an unknown length, [used, made], computed at run time; divided by the length if
+    the sign is negative."""
     whole = dim_scalar(tfl, length, *sources)
     column = reshape(tfl, iota(tfl, used, *sources), (used, 1), *sources)
     turns = tfl.floor_mod(tfl.mul(column, iota(tfl, made, *sources)), whole)
@@ -284,12 +347,13 @@ def _dynamic_dft_matrix(tfl: Lowering, length: Dim, sign: int, *sources: Value) 
     return reshape(tfl, tfl.pack(*pairs, axis=1, values_count=2), (2 * length, 2 * length), *sources)
 
 
-def _cropped(tfl: Lowering, x: Value, size: int, axis: int) -> Value:
-    """Return the first elements of x along an axis that is counted from the end."""
-    shape = shape_of(x)
-    if shape[axis] == size:
+def _resized(tfl: Lowering, x: Value, size: int, axis: int) -> Value:
+    """Return x with as many elements along an axis, which is counted from the end: its first ones, or zeros behind."""
+    rank, (found,) = len(shape_of(x)), static_dims([shape_of(x)[axis]], "the length of a Fourier transform")
+    if found == size:
         return x
-    rank = len(shape)
+    if found < size:
+        return tfl.pad(x, [[0, size - found if at == rank + axis else 0] for at in range(rank)])
     return tfl.slice_(x, [0] * rank, [size if at == rank + axis else -1 for at in range(rank)])
 
 

@@ -48,6 +48,33 @@ def test_irfft3d():
     check(lambda x: signal.irfft3d(x, [4, 3, 6]), spec(None, 4, 3, 4, dtype=tf.complex64))
 
 
+@pytest.mark.parametrize("length", [405, 441, 1000, 2002])
+def test_a_long_transform_is_made_of_shorter_ones(length):
+    """The rows are not full where the signal is cropped, and where half a spectrum is read or made."""
+
+    def fn(x):
+        spectrum = signal.rfft(x)
+        back = signal.irfft(spectrum * tf.complex(0.5, 2.0), [length])
+        return signal.fft(tf.complex(x, tf.reverse(x, [1]))), back, signal.rfft(x[:, 9:], [length])
+
+    converted = check(fn, spec(None, length))
+    assert len(converted.data) < length**2
+
+
+def test_a_length_of_a_large_prime_is_one_matrix():
+    assert check(signal.rfft, spec(2, 3 * 167)).ops.count("FULLY_CONNECTED") == 1
+
+
+def test_a_transform_of_an_audio_clip():
+    converted = check(signal.fft, spec(1, 16000, dtype=tf.complex64))
+    assert len(converted.data) < 1 << 21
+
+
+@pytest.mark.parametrize("length", [486, 500, 510])
+def test_the_angle_of_an_end_of_a_long_spectrum(length):
+    check(lambda x: tf.math.angle(signal.rfft(x)[:, :: length // 2]), spec(3, length))
+
+
 @pytest.mark.parametrize(
     "op",
     [signal.fft, signal.ifft, signal.fft2d, signal.ifft2d, signal.fft3d, signal.ifft3d],
@@ -144,4 +171,5 @@ def test_what_is_not_transformed():
     check_refused(lambda x: signal.rfft(x), spec(8, dtype=tf.float64), match="RFFT.*float64")
     wide = lambda x: tf.raw_ops.RFFT(input=x, fft_length=[8], Tcomplex=tf.complex128)  # noqa: E731
     check_refused(wide, spec(8), match="RFFT.*complex128")
-    check_refused(signal.fft, spec(1 << 13, dtype=tf.complex64), match="FFT.*too large")
+    prime = spec(4099, dtype=tf.complex64)
+    check_refused(signal.fft, prime, match="FFT.*length 4099, is too large")
