@@ -25,10 +25,9 @@ from fuseconv.tf.traits import RESHAPES
 from fuseconv.tfl.kernel_limits import RANK
 
 # BATCH_MATMUL packs its right operand in each run and computes in tiles of up to 32 columns; FULLY_CONNECTED has packed
-# its weights before. For [256,256] @ [256,n], transposes included, it takes 4.2 us instead of 17.1 where n is 4, 7.8
-# instead of 17.1 where it is 8, 15.4 instead of 17.5 where it is 24, and 18.8 instead of 17.6 where it is 32. Few
-# weights take as long either way.
-_MOST_COLUMNS = 24
+# its weights before. For [256,256] @ [256,n], transpositions included, it takes 4.2 us instead of 17.1 where n is 4,
+# 15.4 instead of 17.5 where it is 24, and 18.8 instead of 17.6 where it is 32. LiteRT's own kernel, without XNNPACK, is
+# no match at all: [100,50] @ [50,400] takes it 985 us, and FULLY_CONNECTED 66. Few weights take as long either way.
 _FEWEST_WEIGHTS = 256
 
 
@@ -109,7 +108,7 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
         made = dense(tfl, rows, swapped(tfl, matrix) if adj_x else matrix)
         # What the kernel makes of a single vector has a batch of 1.
         return reshape(tfl, made, (*right[:-2], left[-1 if adj_x else -2], 1), y)
-    if _is_matrix_times_few_columns(x, y, adj_x, adj_y):
+    if _is_matrix_times_matrix(x, y, adj_x):
         made = dense(tfl, y if adj_y else swapped(tfl, y), swapped(tfl, x) if adj_x else x)
         return swapped(tfl, made)
     if max(len(left), len(right)) <= RANK["BATCH_MATMUL"]:
@@ -127,14 +126,12 @@ def _is_matrix_times_column(x: Value, y: Value, adj_x: bool, adj_y: bool) -> boo
     return right[-2 if adj_y else -1] == 1 and not (adj_x and len(x.uses) > 1)
 
 
-def _is_matrix_times_few_columns(x: Value, y: Value, adj_x: bool, adj_y: bool) -> bool:
-    """Return whether a product is that of a constant matrix and a matrix whose columns are few, or not known."""
-    left, right = shape_of(x), shape_of(y)
-    if not x.is_const or y.is_const or len(left) != 2 or len(right) != 2 or (adj_x and len(x.uses) > 1):
+def _is_matrix_times_matrix(x: Value, y: Value, adj_x: bool) -> bool:
+    """Return whether a product is that of a constant matrix, of some size, and another matrix."""
+    left = shape_of(x)
+    if not x.is_const or y.is_const or len(left) != 2 or len(shape_of(y)) != 2 or (adj_x and len(x.uses) > 1):
         return False
-    columns = right[-2 if adj_y else -1]
-    few = not isinstance(columns, int) or columns <= _MOST_COLUMNS
-    return few and math.prod(left) >= _FEWEST_WEIGHTS  # type: ignore[arg-type, operator]
+    return math.prod(left) >= _FEWEST_WEIGHTS  # type: ignore[arg-type, operator]
 
 
 def _reshaped(tfl: Lowering, x: Value, shape: Shape) -> Value:

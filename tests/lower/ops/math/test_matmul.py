@@ -197,9 +197,9 @@ def test_a_matrix_that_is_read_as_it_is_is_not_written_twice():
     assert len(check(there_and_back, spec(None, 50)).data) < 1.5 * 60 * 50 * 4
 
 
-@pytest.mark.parametrize("columns", [None, 5, 24])
+@pytest.mark.parametrize("columns", [None, 5, 100])
 @pytest.mark.parametrize("transpose_a", [False, True])
-def test_a_constant_matrix_times_few_columns_is_a_dense_layer(columns: int | None, transpose_a: bool) -> None:
+def test_a_constant_matrix_times_a_matrix_is_a_dense_layer(columns: int | None, transpose_a: bool) -> None:
     w = weights(20, 16) if transpose_a else weights(16, 20)
     f = lambda x: tf.matmul(w, x, transpose_a=transpose_a)  # noqa: E731
     check(f, tf.TensorSpec([20, columns]), ops=["TRANSPOSE", "FULLY_CONNECTED", "TRANSPOSE"])
@@ -207,10 +207,9 @@ def test_a_constant_matrix_times_few_columns_is_a_dense_layer(columns: int | Non
     check(f, tf.TensorSpec([columns, 20]), ops=["FULLY_CONNECTED", "TRANSPOSE"])
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(16, 25), (4, 5)])
-def test_a_constant_matrix_times_many_columns_and_a_small_one_stay(rows: int, columns: int) -> None:
-    w = weights(rows, 20)
-    check(lambda x: tf.matmul(w, x), tf.TensorSpec([20, columns]), ops=["BATCH_MATMUL"])
+def test_a_small_constant_matrix_times_a_matrix_stays() -> None:
+    w = weights(4, 20)
+    check(lambda x: tf.matmul(w, x), tf.TensorSpec([20, 5]), ops=["BATCH_MATMUL"])
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.float16])
