@@ -1,7 +1,7 @@
-"""(x - y)^2 -> SQUARED_DIFFERENCE, or SQUARE of a difference that is there; x * x -> SQUARE; 1 / sqrt(x) -> RSQRT, by
-which numbers are multiplied rather than divided by the root.
+"""(x - y)^2 -> SQUARED_DIFFERENCE, or the square of a difference that is there; 1 / sqrt(x) -> RSQRT, by which numbers
+are multiplied rather than divided by the root.
 
-A square reads one tensor in its order where a difference broadcasts another along it.
+A square is MUL of a tensor and itself. It reads one tensor in its order where a difference broadcasts another along it.
 """
 
 from __future__ import annotations
@@ -42,18 +42,9 @@ def rewrite_difference(tfl: Builder, m: Match) -> Value:
 
 
 @pattern
-def product(tfl: Any, x: Any) -> Term:
-    return tfl.MUL(x, x)
-
-
-def rewrite_product(tfl: Builder, m: Match) -> Value:
-    """x * x -> SQUARE."""
-    return tfl.square(m.x)
-
-
-@pattern
 def of_difference(tfl: Any, x: Any, y: Any) -> Term:
-    return tfl.SQUARE(tfl.SUB(x, y, name="difference"))
+    difference = tfl.SUB(x, y, name="difference")
+    return tfl.MUL(difference, difference)
 
 
 def check_of_difference(m: Match) -> None:
@@ -81,8 +72,9 @@ def _differences(m: Match) -> list[Op]:
 
 
 def rewrite_known(tfl: Builder, m: Match) -> Value:
-    """SQUARED_DIFFERENCE of values whose difference is also computed -> SQUARE of the difference."""
-    return tfl.square(tfl.sub(m.x, m.y))
+    """SQUARED_DIFFERENCE of values whose difference is also computed -> the square of that."""
+    difference = tfl.sub(m.x, m.y)
+    return tfl.mul(difference, difference)
 
 
 def check_root(m: Match) -> None:
@@ -109,8 +101,7 @@ def rewrite_quotient(tfl: Builder, m: Match) -> Value:
 FUSIONS = [
     Fusion("squared_difference", "SQUARED_DIFFERENCE", squared_difference, rewrite_difference, check_difference),
     Fusion("squared_sub", "SQUARED_DIFFERENCE", of_difference, rewrite_difference, check_of_difference),
-    Fusion("square", "SQUARE", product, rewrite_product, require_float32),
-    Fusion("square_of_difference", "SQUARE", of_known_difference, rewrite_known, check_known),
+    Fusion("square_of_difference", "MUL", of_known_difference, rewrite_known, check_known),
     Fusion("reciprocal_root", "RSQRT", reciprocal_root, rewrite_root, check_root),
     Fusion("quotient_by_root", "MUL", quotient_by_root, rewrite_quotient, check_root),
 ]

@@ -77,7 +77,7 @@ def test_shared_layers_that_agree_take_the_constants():
     both = check(lambda x, y: (tf.nn.relu((conv(x) + b) * a), tf.nn.relu((conv(y) + b) * a)), image, image)
     assert both.ops == ["CONV_2D"] * 2 and len(both.data) < 2 * nbytes(w)
     before = check(lambda x, y: (conv(norm(x) * a), conv(norm(y) * a)), image, image)
-    assert before.ops.count("MUL") == 2 and len(before.data) < 2 * nbytes(w)
+    assert before.ops.count("MUL") == 4 and len(before.data) < 2 * nbytes(w)
 
 
 def test_shared_layers_that_differ_keep_one_weight():

@@ -90,11 +90,11 @@ def log_softmax(tfl: Builder, op: Op) -> list[Value] | None:
 
 
 def l2_normalization(tfl: Builder, op: Op) -> list[Value] | None:
-    """L2_NORMALIZATION(x) -> DIV(x, MAXIMUM(SQRT(SUM(SQUARE(x))), 1e-6))."""
+    """L2_NORMALIZATION(x) -> DIV(x, MAXIMUM(SQRT(SUM(MUL(x, x))), 1e-6))."""
     x = op.operands[0]
     if x is None or not x.rank or op.result.quantization or activation_of(op) != "NONE":
         return None
-    norm = tfl.sqrt(tfl.sum_(tfl.square(x), [x.rank - 1], keep_dims=True))
+    norm = tfl.sqrt(tfl.sum_(tfl.mul(x, x), [x.rank - 1], keep_dims=True))
     return [tfl.div(x, tfl.maximum(norm, _LEAST_NORM))]
 
 

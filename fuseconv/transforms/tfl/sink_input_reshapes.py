@@ -37,7 +37,7 @@ def _sunk(op: Op, reshape: Op, tfl: Builder) -> list[Value] | None:
     """Return the op on what is reshaped, reshaped; None if others read the reshape too, or the op broadcasts."""
     x, result = reshape.operands[0], op.result
     assert x is not None
-    if sum(reshape.result.uses.values()) != 1 or result.dtype is not types.FLOAT32 or result.variable:
+    if reshape.result.uses.keys() != {op} or result.dtype is not types.FLOAT32 or result.variable:
         return None
     if x.rank is None or x.rank > _MOST_DIMENSIONS or result.shape != reshape.result.shape:
         return None

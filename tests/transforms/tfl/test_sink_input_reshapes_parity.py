@@ -9,7 +9,7 @@ from fuseconv.testing import check
 
 def test_a_norm_of_a_reshaped_input() -> None:
     converted = check(lambda x: tf.norm(tf.reshape(x, [-1, 3, 2]), axis=-1), tf.TensorSpec([None, 6]))
-    assert converted.ops[:2] == ["SQUARE", "RESHAPE"], converted.ops
+    assert converted.ops[:2] == ["MUL", "RESHAPE"], converted.ops
 
 
 def test_numbers_and_added_dimensions() -> None:

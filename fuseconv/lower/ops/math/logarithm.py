@@ -59,7 +59,8 @@ def Asinh(tfl, x):
     """sign(x) * log(|x| + sqrt(x * x + 1)); a polynomial near 0."""
     size = tfl.abs_(x)
     # |x| * (1 + sqrt(1 + 1 / x^2)) does not overflow as x * x does; a 16th of it is far from where XNNPACK's LOG ends.
-    root = tfl.sqrt(tfl.add(tfl.square(tfl.div(_ONE, x)), 1.0))
+    inverse = tfl.div(_ONE, x)
+    root = tfl.sqrt(tfl.add(tfl.mul(inverse, inverse), 1.0))
     log = tfl.add(tfl.log(tfl.mul(size, tfl.add(tfl.mul(root, 1 / 16), 1 / 16))), math.log(16))
     far = tfl.greater(size, _ARSINH_RANGE)
     return select(tfl, far, tfl.mul(tfl.sign(x), log), odd_polynomial(tfl, x, _ARSINH))

@@ -63,8 +63,8 @@ def Sign(tfl, x):
 
 @lowers
 def Square(tfl, x):
-    """SQUARE; MUL of integers and complex numbers."""
-    return elementwise(tfl, "SQUARE", x) if x.dtype.is_float else elementwise(tfl, "MUL", x, x)
+    """MUL of x and itself: SQUARE's kernel in LiteRT takes 14 times as long where XNNPACK does not run."""
+    return elementwise(tfl, "MUL", x, x)
 
 
 @lowers

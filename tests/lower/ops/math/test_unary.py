@@ -20,7 +20,7 @@ def above_zero(rng, shape, dtype):
 
 ANY = {
     "ABS": tf.abs, "NEG": tf.negative, "SIGN": tf.sign, "EXP": tf.exp, "SIN": tf.sin, "COS": tf.cos, "TANH": tf.tanh,
-    "LOGISTIC": tf.sigmoid, "FLOOR": tf.floor, "CEIL": tf.math.ceil, "ROUND": tf.round, "SQUARE": tf.square,
+    "LOGISTIC": tf.sigmoid, "FLOOR": tf.floor, "CEIL": tf.math.ceil, "ROUND": tf.round, "MUL": tf.square,
 }  # fmt: skip
 POSITIVE = {"SQRT": tf.sqrt, "LOG": tf.math.log, "DIV": tf.math.reciprocal}
 

@@ -87,7 +87,7 @@ def test_local_response_normalization(parameters):
 
 
 def test_l2_loss():
-    check(lambda x: tf.nn.l2_loss(x), spec(None, 3, 5), ops=["SQUARE", "SUM", "MUL"])
+    check(lambda x: tf.nn.l2_loss(x), spec(None, 3, 5), ops=["MUL", "SUM", "MUL"])
 
 
 @pytest.mark.parametrize("shape", [(None, 5), (None, 3, 5), (None, 2, 3, 5), (None, 2, 3, 4, 5)])
