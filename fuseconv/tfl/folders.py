@@ -6,13 +6,14 @@ its kernels differ among themselves (NaN, infinities, values out of range), or w
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.slice_spec import SliceSpec
-from fuseconv.tfl.opdef import kernel
+from fuseconv.tfl.opdef import KERNELS, kernel
 
 _LIMITS = {"NONE": (None, None), "RELU": (0, None), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 
@@ -95,6 +96,20 @@ def maximum(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
 @kernel
 def minimum(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     return _finished(np.minimum(x, y))
+
+
+def _compared(ufunc: np.ufunc, *xs: np.ndarray) -> np.ndarray | None:
+    """Return what is true of finite numbers, or of booleans."""
+    known = all(x.dtype.kind in "biu" or (x.dtype.kind == "f" and np.isfinite(x).all()) for x in xs)
+    return np.asarray(ufunc(*xs)) if known else None
+
+
+for _name, _ufunc in {
+    "EQUAL": np.equal, "NOT_EQUAL": np.not_equal, "LESS": np.less, "LESS_EQUAL": np.less_equal,
+    "GREATER": np.greater, "GREATER_EQUAL": np.greater_equal, "LOGICAL_AND": np.logical_and,
+    "LOGICAL_OR": np.logical_or, "LOGICAL_NOT": np.logical_not,
+}.items():  # fmt: skip
+    KERNELS.declare(_name)(functools.partial(_compared, _ufunc))
 
 
 @kernel

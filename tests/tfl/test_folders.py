@@ -37,6 +37,11 @@ MORE = [
     case("div", i32(7, -7, 7, -7, 6), i32(2, 2, -2, -2, 3)),
     case("div", i32(7, -7, 7, -7, 90), i32(2, 2, -2, -2, 3), fused_activation_function="RELU6"),
     case("neg", whole(np.int64, 5)),
+    *(
+        case(kind, *operands)
+        for kind in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+        for operands in ((wide(3, 4), wide(4)), (whole(np.int32, 3, 4) % 3, whole(np.int32, 4) % 3))
+    ),
     case("cast", wide(20), out_data_type="INT32"),
     case("cast", floats(-0.9, 0.9, 255.5, 0), out_data_type="UINT8"),
     case("cast", wide(20), out_data_type="FLOAT16"),
@@ -109,6 +114,7 @@ def test_every_kernel_is_tried():
         case("maximum", floats(np.nan), floats(1)),
         case("add", floats(1), floats(1), fused_activation_function="TANH"),
         case("sqrt", floats(-1)),
+        case("less", floats(np.nan), floats(1)),
         case("rsqrt", floats(0)),
         case("cast", floats(3e9), out_data_type="INT32"),
         case("cast", floats(2.0**31), out_data_type="INT32"),

@@ -1,8 +1,9 @@
 """Repeat along dimensions of 1 by TILE: BROADCAST_TO(x[1, 16], [32, 16]) -> TILE(x, [32, 1]).
 
-LiteRT's kernel of BROADCAST_TO computes the place of each element, where TILE copies rows: the former takes 5 to 200
-times as long. What computes element by element broadcasts by itself (`canonicalize-tfl`); this is for what is left,
-such as a class token for each example.
+LiteRT's kernel of BROADCAST_TO computes the place of each element, where TILE copies rows: the former takes up to 200
+times as long, but no longer than TILE behind a RESHAPE where it repeats the whole of x, in dimensions before x's. What
+computes element by element broadcasts by itself (`canonicalize-tfl`); this is for what is left, such as a class token
+for each example.
 """
 
 from __future__ import annotations
@@ -39,10 +40,13 @@ def _tiled(op: Op, tfl: Builder) -> Value | None:
         return None
     if op.result.quantization is not None or op.result.variable:
         return None
-    before = (1,) * (len(shape) - len(x.shape)) + x.shape
+    added = len(shape) - len(x.shape)
+    before = (1,) * added + x.shape
     repeats = [a == 1 and b != 1 for a, b in zip(before, shape)]
     if any(a != b and not repeated for a, b, repeated in zip(before, shape, repeats)):
         return None  # a size that is not known may be 1
+    if added and not any(repeats[added:]):
+        return None
     multiples = _multiples(wide, repeats, tfl)
     if multiples is None or sum(not isinstance(size, int) for size in before) > 1:
         return None

@@ -67,13 +67,13 @@ def MatrixDiagPartV3(tfl, x, k, padding_value, *, align=None):
 
 @lowers("MatrixSetDiag", "BatchMatrixSetDiag")
 def MatrixSetDiag(tfl, x, diagonal):
-    """GATHER from the matrix and the diagonal; MATRIX_SET_DIAG where their size is not known."""
+    """MATRIX_SET_DIAG."""
     return _with_diagonals(tfl, x, diagonal, 0, 0, "LEFT_LEFT")
 
 
 @lowers("MatrixSetDiagV2", "MatrixSetDiagV3")
 def MatrixSetDiagV3(tfl, x, diagonal, k, *, align=None):
-    """GATHER from the matrix and the diagonals; MATRIX_SET_DIAG of a main diagonal whose size is not known."""
+    """MATRIX_SET_DIAG of a main diagonal; GATHER from the matrix and other diagonals."""
     return _with_diagonals(tfl, x, diagonal, *_band(k), _alignment(tfl, align))
 
 
@@ -183,7 +183,7 @@ def _part(tfl: Lowering, x: Value, low: int, high: int, align: str, padding: Val
 
 
 def _with_diagonals(tfl: Lowering, x: Value, diagonal: Value, low: int, high: int, align: str) -> Value:
-    if low == high == 0 and not is_static(shape_of(x)[-2:]):
+    if low == high == 0:
         return build_legalized(tfl, "MATRIX_SET_DIAG", tfl.matrix_set_diag, x, diagonal)
     rows, columns = static_dims(shape_of(x)[-2:], "the size of the matrix")
     budget.require_room(rows * columns, 8, tfl.name)
