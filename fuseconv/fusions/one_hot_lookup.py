@@ -1,9 +1,11 @@
 """MatMul of one-hot rows with a table -> GATHER of its rows, and zeros where an index is outside of it.
 
-    matmul(one_hot(x, n), table)  ->  select(x == clip(x), gather(table, clip(x)), 0), clip(x) = clip(x, 0, n - 1)
+    matmul(one_hot(x, n), table)  ->  gather([0, table, 0], clip(x, -1, n) + 1)
 
 FULLY_CONNECTED would read the whole table for each row, transposed, so that a table which is read elsewhere too (the
-language model's head, the codebook that was searched) would be written twice.
+language model's head, the codebook that was searched) would be written twice. Such a table gets no rows of zeros:
+
+    select(x == clip(x), gather(table, clip(x)), 0), clip(x) = clip(x, 0, n - 1)
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 
-# A table of fewer bytes is so small that MatMul is faster than GATHER than its rows are looked up.
-_LEAST_BYTES = 16 << 10
+# MatMul with a table of fewer rows takes less than to look them up.
+_FEWEST_ROWS = 16
 
 
 def _selects_rows(equation: Any) -> bool:
@@ -68,21 +70,24 @@ def check(m: Match) -> None:
         "the table has not as many rows as there are classes",
     )
     m.require(np.isfinite(m.table.data).all(), "the table has numbers that are not finite")
-    large = m.table.data.nbytes >= _LEAST_BYTES or _is_shared(m)
+    large = rows >= _FEWEST_ROWS or _is_shared(m)
     m.require(
-        large or _is_index_below(m.x.op, rows),
-        f"a table of {m.table.data.nbytes} bytes is so small that MatMul is faster than GATHER",
+        large or _is_index_below(m.x.op, rows), f"a table of {rows} rows is so small that MatMul is faster than GATHER"
     )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     x = m.x if m.flat is None else tfl.reshape(m.x, [-1])
     table = m.table if m.turned is None else tfl.transpose(m.table, [1, 0])
-    if _is_index_below(m.x.op, table.shape[0]):  # type: ignore[index]
+    rows = table.shape[0]  # type: ignore[index]
+    if _is_index_below(m.x.op, rows):
         return tfl.gather(table, x)
     if x.dtype not in (types.INT32, types.INT64):
         x = tfl.cast(x, out_data_type="INT32")
-    last = tfl.const(table.shape[0] - 1, x.dtype)  # type: ignore[index]
+    if not _is_shared(m):
+        place = tfl.maximum(tfl.minimum(x, tfl.const(rows, x.dtype)), tfl.const(-1, x.dtype))
+        return tfl.gather(np.pad(table.data, ((1, 1), (0, 0))), tfl.add(place, tfl.const(1, x.dtype)))
+    last = tfl.const(rows - 1, x.dtype)
     inside = tfl.maximum(tfl.minimum(x, last), tfl.const(0, x.dtype))
     return tfl.select_v2(tfl.expand_dims(tfl.equal(x, inside), -1), tfl.gather(table, inside), np.float32(0))
 

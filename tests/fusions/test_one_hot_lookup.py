@@ -12,7 +12,7 @@ RNG = np.random.default_rng(0)
 WORDS, DEPTH = 600, 7
 TABLE = RNG.standard_normal((WORDS, DEPTH)).astype(np.float32)
 IDS = tf.TensorSpec([None, 5], tf.int32)
-LOOKUP = ["MINIMUM", "MAXIMUM", "EQUAL", "EXPAND_DIMS", "GATHER", "SELECT_V2"]
+LOOKUP = ["MINIMUM", "MAXIMUM", "ADD", "GATHER"]
 
 
 def ids(rng, shape, dtype):
@@ -63,7 +63,7 @@ def test_a_table_that_is_the_head_too_is_stored_once():
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: tf.matmul(tf.one_hot(x, 99), TABLE[:99]),
+        lambda x: tf.matmul(tf.one_hot(x, 15), TABLE[:15]),
         lambda x: tf.matmul(tf.one_hot(x, WORDS, off_value=-1.0), TABLE),
         lambda x: tf.matmul(tf.one_hot(x, WORDS), np.where(TABLE > 2, np.inf, TABLE).astype(np.float32)),
         lambda x: tf.matmul(tf.one_hot(x, 5, axis=1), TABLE[:5]),
