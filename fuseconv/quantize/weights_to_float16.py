@@ -8,6 +8,7 @@ There CAST stands in its place, which runs each time.
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 import numpy as np
 
@@ -30,21 +31,34 @@ _PRECISION = 2.0**-11
 # Numbers of this size and more have it, and a step to move by.
 _WHOLE_PRECISION = 2.0**-13
 
+# Constants as 16 bits, or why they stay.
+Halves = dict[Value, Value | str]
+
 
 @module_pass("weights-to-float16", requires=(TFL_ONLY,))
 def weights_to_float16(module: Module, report: Report, selection: Selection) -> None:
     """Store weights in 16 bits: w -> DEQUANTIZE(float16 w), and GATHER(w, i) -> DEQUANTIZE(GATHER(float16 w, i))."""
     selection.check(module)
-    halves: dict[Value, Value | str] = {}
+    halves: Halves = {}
     for graph in module.graphs():
-        _Halving(graph, halves, report, selection).run()
+        halve_weights(graph, halves, report, selection)
+
+
+def halve_weights(
+    graph: Graph, halves: Halves, report: Report, selection: Selection, only: Container[Op] | None = None
+) -> None:
+    """Do what the pass `weights_to_float16` does in one graph. halves: what became of constants in others. only: of
+    these ops; None for all."""
+    _Halving(graph, halves, report, selection, only).run()
 
 
 class _Halving:
-    """The constants of one graph. halves: those of the module, each as 16 bits, or why it stays."""
+    """The constants of one graph. halves: those of the module. only: the ops that they are of; None for all."""
 
-    def __init__(self, graph: Graph, halves: dict[Value, Value | str], report: Report, selection: Selection) -> None:
-        self.graph, self.halves, self.report, self.selection = graph, halves, report, selection
+    def __init__(
+        self, graph: Graph, halves: Halves, report: Report, selection: Selection, only: Container[Op] | None
+    ) -> None:
+        self.graph, self.halves, self.report, self.selection, self.only = graph, halves, report, selection, only
         self.expand = "CAST" if has_moving_states(graph) else "DEQUANTIZE"
         self.made: dict[Value, Value] = {}
         self.out: list[Op] = []
@@ -66,6 +80,8 @@ class _Halving:
     def _half(self, op: Op, value: Value | None) -> Value | None:
         """Return the 16 bits for an operand; None if it is to stay as it is."""
         if op.type not in TAKES_COMPUTED_CONSTANTS or not _is_large(value) or self.selection.refusal(op):
+            return None
+        if self.only is not None and op not in self.only:
             return None
         assert value is not None
         if value not in self.halves:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
@@ -11,6 +11,7 @@ from fuseconv.ir.graph import Module, Op, Value, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import quantized_weights
 from fuseconv.quantize.selection import Selection
+from fuseconv.quantize.weights_to_float16 import Halves, halve_weights
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.hybrid import RECURRENT, hybrid_weights
@@ -18,6 +19,9 @@ from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
 
 # Below, rounding costs more than it saves. So does TFLiteConverter.
 LEAST_ELEMENTS = 1024
+# Below, in each direction of a fused recurrent layer, 16 bits take at most so many bytes more for a twentieth of the
+# error: kernels have one scale for a matrix, and errors of a step go into all later ones.
+LEAST_RECURRENT = 4096
 # XNNPACK computes depthwise convolutions in floats fast whose windows have at most as many elements. With more,
 # LiteRT's own hybrid kernel takes a third of the time.
 _MOST_UNPACKED = 25
@@ -30,7 +34,8 @@ def weights_to_int8(module: Module, report: Report, selection: Selection) -> Non
 
     Those of transposed convolutions, and of depthwise ones with small windows, are dequantized in front: w ->
     DEQUANTIZE(int8 w), but beside recurrent states of a dynamic batch (`weights_to_float16` tells why). What is
-    gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i))."""
+    gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i)). Few weights of fused recurrent ops get 16 bits:
+    w -> DEQUANTIZE(float16 w)."""
     selection.check(module)
     narrow_weights(module, report, selection)
 
@@ -38,14 +43,16 @@ def weights_to_int8(module: Module, report: Report, selection: Selection) -> Non
 def narrow_weights(module: Module, report: Report, selection: Selection, only: Container[Op] | None = None) -> None:
     """Do what the pass `weights_to_int8` does. only: of these ops, of which is told why they are of floats; None for
     all."""
-    uses = _Uses(module)
+    uses, halves = _Uses(module), Halves()
     for graph in module.graphs():
         moving = has_moving_states(graph)
+        chosen = (op for op in graph.ops if (only is None or op in only) and not selection.refusal(op))
+        few = set(filter(uses.are_few, chosen))
         out: list[Op] = []
         for op in graph.ops:
             out.append(op)
             weights = uses.weights.get(op)
-            if weights is None or (only is not None and op not in only):
+            if weights is None or op in few or (only is not None and op not in only):
                 continue
             why = selection.refusal(op) or uses.refusal(op, moving)
             if why and only is not None:
@@ -58,6 +65,8 @@ def narrow_weights(module: Module, report: Report, selection: Selection, only: C
                 if op.type in RECURRENT and _SLOW not in report.warnings:
                     report.warnings.append(_SLOW)
         graph.ops = out
+        if few:
+            halve_weights(graph, halves, report, selection, few)
 
 
 class _Uses:
@@ -83,10 +92,18 @@ class _Uses:
         for value in values:
             self._axes.setdefault(value, set()).add((axes[0], axes[1]))
 
+    def are_few(self, op: Op) -> bool:
+        """Return whether the weights of an op are those of a fused recurrent one, which alone reads them, and too few
+        to be rounded to 8 bits."""
+        weights = self.weights.get(op, ()) if op.type in RECURRENT else ()
+        directions = 2 if op.type.startswith("BIDIRECTIONAL_") else 1
+        few = 0 < _count(weights) < directions * LEAST_RECURRENT
+        return few and all(reader.type in RECURRENT for value in weights for reader in value.uses)
+
     def refusal(self, op: Op, moving: bool) -> str:
         """Return why the weights of an op stay float; empty if they become int8."""
         weights = self.weights[op]
-        count = sum(value.stored.size for value in weights if value.stored is not None)
+        count = _count(weights)
         if count < LEAST_ELEMENTS:
             return f"of {count} weights, 8 bits save less than rounding costs"
         if moving and op.type == "CONV_2D":
@@ -124,6 +141,10 @@ class _Uses:
             axis, outputs = next(iter(axes)) if len(axes) == 1 else (None, None)
             self._made[value] = quantized_weights(value, axis, outputs=outputs)
         return self._made[value]
+
+
+def _count(weights: Iterable[Value]) -> int:
+    return sum(value.stored.size for value in weights if value.stored is not None)
 
 
 def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None, int | None]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+import fuseconv.quantize.weights_to_float16 as halves
 import fuseconv.quantize.weights_to_int8 as module
 from tests.check_pass import check_pass
 
@@ -125,3 +128,60 @@ def test_small_ones_and_ones_without_a_scale_stay() -> None:
     """)
     assert [item.type for item in context.report.quantized] == ["float32", "float32"]
     assert "8 bits save less" in context.report.quantized[0].why and "no scale" in context.report.quantized[1].why
+
+
+def test_few_weights_of_recurrent_ops_have_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halves, "LEAST_ELEMENTS", 4)
+    attrs = "{'fused_activation_function': 'TANH'}"
+    before = f"""
+    main {{
+      input %x: float32[1,n,2]
+      variable %h: float32[1,2] {{'variable': True}}
+      %y: float32[1,n,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, float32[2,2] [1, 2, 3, 127], \
+float32[2,2] [5, 6, 7, 127], float32[2] [1, 2], %h) {attrs}
+      return %y
+    }}
+    """
+    check_pass("weights-to-int8", before, f"""
+    main {{
+      input %x: float32[1,n,2]
+      variable %h: float32[1,2] {{'variable': True}}
+      %w: float32[2,2] = tfl.DEQUANTIZE(float16[2,2] [1, 2, 3, 127])
+      %r: float32[2,2] = tfl.DEQUANTIZE(float16[2,2] [5, 6, 7, 127])
+      %y: float32[1,n,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, %w, %r, float32[2] [1, 2], %h) {attrs}
+      return %y
+    }}
+    """)
+    monkeypatch.setattr(module, "LEAST_RECURRENT", 8)
+    context = check_pass("weights-to-int8", before, f"""
+    main {{
+      input %x: float32[1,n,2]
+      variable %h: float32[1,2] {{'variable': True}}
+      %y: float32[1,n,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, int8[2,2]<1.0> [1, 2, 3, 127], \
+int8[2,2]<1.0> [5, 6, 7, 127], float32[2] [1, 2], %h) {attrs[:-1]}, 'asymmetric_quantize_inputs': True}}
+      return %y
+    }}
+    """)
+    assert [item.type for item in context.report.quantized] == ["int8", "int8"]
+
+
+def test_each_direction_has_as_many_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    def text(weights: Sequence[str], more: str = "") -> str:
+        first, second, third, fourth = weights
+        return f"""
+        main {{
+          input %x: float32[1,n,1]
+          variable %f: float32[1,1] {{'variable': True}}
+          variable %b: float32[1,1] {{'variable': True}}
+          %y: float32[1,n,2] = tfl.BIDIRECTIONAL_SEQUENCE_RNN(%x, {first}, {second}, float32[1] 1.0, %f, {third}, \
+{fourth}, float32[1] 1.0, %b, _, _, _) {{'fused_activation_function': 'TANH', 'merge_outputs': True{more}}}
+          return %y
+        }}
+        """
+
+    floats = text([f"float32[1,1] {number}.0" for number in (127, 254, 381, 508)])
+    monkeypatch.setattr(module, "LEAST_RECURRENT", 3)
+    assert not check_pass("weights-to-int8", floats).report.quantized  # so few need no 16 bits either
+    monkeypatch.setattr(module, "LEAST_RECURRENT", 2)
+    integers = [f"int8[1,1]<{scale}.0> 127" for scale in (1, 2, 3, 4)]
+    check_pass("weights-to-int8", floats, text(integers, ", 'asymmetric_quantize_inputs': True"))

@@ -31,10 +31,11 @@ def _check(model: keras.Model, mode: str, low: int = 0) -> Converted:
 def test_convolutions_before_a_recurrent_layer(mode: str) -> None:
     x = keras.Input((12, 10))
     y = layers.LSTM(16, return_sequences=True)(layers.Conv1D(32, 4, activation="relu")(x))
-    converted = _check(keras.Model(x, layers.Dense(64)(layers.Bidirectional(layers.LSTM(24))(y))), mode)
+    converted = _check(keras.Model(x, layers.Dense(64)(layers.Bidirectional(layers.LSTM(32))(y))), mode)
     stored = Counter(item.type for item in converted.report.quantized)
     whys = [item.why for item in converted.report.quantized if item.why]
-    assert stored[{"float16": "float16", "dynamic": "int8"}[mode]] >= 25
+    # Of the first layer, 8 matrices are too small for 8 bits.
+    assert stored["float16"] == (8 if mode == "dynamic" else 26) and stored["int8"] == (17 if mode == "dynamic" else 0)
     assert all("beside recurrent states" in why for why in whys) and len(whys) == (mode == "dynamic")
 
 
