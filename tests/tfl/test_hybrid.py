@@ -119,6 +119,7 @@ def test_every_kernel_is_tried() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_int8_weights(name: str, resolver: OpResolverType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights_to_int8, "LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(weights_to_int8, "LEAST_RECURRENT", 1)
     shape, build = CASES[name]
     x = np.random.default_rng(0).standard_normal((2, *shape)).astype(np.float32)
     fixed = "SEQUENCE" in name or name == "TRANSPOSE_CONV"
