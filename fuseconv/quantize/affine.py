@@ -74,6 +74,28 @@ def quantized_weights(
     return made
 
 
+def as_floats(value: Value) -> np.ndarray:
+    """Return the numbers that a constant stands for: those that it stores, times its scales if it has any."""
+    assert value.data is not None
+    how, stored = value.quantization, value.data.astype(np.float32)
+    if how is None:
+        return stored
+    if how.blocks is not None:
+        scales = how.blocks.data
+        assert scales is not None
+        return stored * np.repeat(scales.astype(np.float32), stored.shape[1] // scales.shape[1], axis=1)
+    scale, zero = scale_and_zero(how, stored.ndim)
+    made: np.ndarray = (stored - zero) * scale
+    return made
+
+
+def scale_and_zero(how: Quantization, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return scales and zero points as floats of a shape that broadcasts to that of a tensor of this rank."""
+    sizes = [-1 if axis == how.axis else 1 for axis in range(rank)] if len(how.scale) > 1 else []
+    scale, zero = (np.array(each, np.float32).reshape(sizes) for each in (how.scale, how.zero_point))
+    return scale, zero
+
+
 @dataclass(frozen=True)
 class Range:
     """The least and the largest number that a tensor holds.

@@ -50,7 +50,9 @@ def read_by_products(graph: Graph) -> Iterator[Value]:
 def has_channels(op: Op, value: Value, weights: Value) -> bool:
     """Return whether the last dimension of a tensor is the channels that a product multiplies by constant weights."""
     shape, sizes = value.shape or (), weights.shape
-    if value.is_const or value.dtype is not types.FLOAT32 or not weights.is_const or len(shape) < 2 or 0 in shape:
+    if any(each.dtype is not types.FLOAT32 for each in (value, weights)) or not weights.is_const:
+        return False
+    if value.is_const or len(shape) < 2 or 0 in shape:
         return False
     # FULLY_CONNECTED also takes rows in several dimensions.
     in_rows = op.type != "FULLY_CONNECTED" or (sizes is not None and shape[-1] == sizes[1])

@@ -15,7 +15,7 @@ from fuseconv.quantize import MEASURED, TOLERANCES
 _OF_WEIGHTS = {"FLOAT16": "float16", "INT4": "int4", "INT8": "dynamic", "UINT8": "dynamic"}
 _OF_ACTIVATIONS = {"INT8": "int8", "UINT8": "int8", "INT16": "int16x8"}
 _CONVERT = ("DEQUANTIZE", "QUANTIZE")
-_INTEGERS = (types.INT8, types.UINT8, types.INT16)
+_INTEGERS = (types.INT4, types.INT8, types.UINT8, types.INT16)
 _NARROW = (*_INTEGERS, types.FLOAT16)
 
 
@@ -23,9 +23,12 @@ def quantized_ops(module: Module, quantize: str = "float16") -> int:
     """Return how many ops compute in quantized integers, or read weights of fewer bits than floats have.
 
     A pair of QUANTIZE and DEQUANTIZE does neither: it rounds floats. Nor do weights of float16 count that are to have
-    fewer bits. quantize: the mode."""
+    fewer bits, and those beside floats that are to compute in integers. quantize: the mode."""
     narrow = _NARROW if quantize == "float16" else _INTEGERS
-    return sum(_is_quantized(op, narrow) and not _is_of_pair(op) for graph in module.graphs() for op in graph.ops)
+    return sum(
+        _is_quantized(op, narrow) and not _is_of_pair(op) and not (quantize in MEASURED and _expands_weights(op))
+        for graph in module.graphs() for op in graph.ops
+    )  # fmt: skip
 
 
 def all_quantized(name: str, count: int) -> InputError:
@@ -45,6 +48,10 @@ def computes_floats(module: Module, quantize: str) -> bool:
 
 def _reads_floats(op: Op) -> bool:
     return any(value is not None and value.dtype is types.FLOAT32 for value in op.operands)
+
+
+def _expands_weights(op: Op) -> bool:
+    return op.kind == "tfl.DEQUANTIZE" and op.operands[0] is not None and op.operands[0].is_const
 
 
 def _is_of_pair(op: Op) -> bool:

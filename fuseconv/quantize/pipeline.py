@@ -10,6 +10,7 @@ from fuseconv.quantize.calibrate import calibrate
 from fuseconv.quantize.constant_biases import constant_biases
 from fuseconv.quantize.dequantize_copied import dequantize_copied
 from fuseconv.quantize.expand_float16 import expand_float16
+from fuseconv.quantize.expand_weights import expand_weights
 from fuseconv.quantize.fake_quant import read_fake_quant
 from fuseconv.quantize.floats import keep_floats
 from fuseconv.quantize.io_types import FLOAT, set_io_types
@@ -59,8 +60,9 @@ def _has_integer_ends(context: Context) -> bool:
 
 PASSES = (
     constant_biases, bind_samples.when(lambda context: context.calibration.samples is not None),
-    expand_float16.when(_has_weights_of_int8), raise_hybrid_products.when(_has_weights_of_int8),
-    raise_fake_quant.when(_computes_in_int8), share_tables.when(_narrows_weights_alone),
+    expand_float16.when(_has_weights_of_int8), expand_weights.when(_computes_in_integers),
+    raise_hybrid_products.when(_has_weights_of_int8), raise_fake_quant.when(_computes_in_int8),
+    share_tables.when(_narrows_weights_alone),
     balance_inputs.when(_has_weights_of_int8), to_integer_forms.when(_computes_in_integers),
     protect_shared_memory.when(_has_samples), calibrate.when(_has_samples),
     keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),

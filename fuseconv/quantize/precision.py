@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Value
-from fuseconv.quantize.affine import Range, step_of
+from fuseconv.quantize.affine import Range, as_floats, step_of
 from fuseconv.tfl.integer import LSTM, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
@@ -293,8 +293,9 @@ def _of_sum(use: _Use) -> float:
     weights = use.op.operands[layout.weights]
     if use.index != layout.data or weights is None or weights.data is None or not weights.data.size:
         return math.inf
-    axes = range(weights.data.ndim)
-    norm = math.sqrt(float(np.einsum(weights.data, axes, weights.data, axes, [layout.outputs]).max()))
+    numbers = weights.data if weights.dtype is types.FLOAT32 else as_floats(weights)
+    axes = range(numbers.ndim)
+    norm = math.sqrt(float(np.einsum(numbers, axes, numbers, axes, [layout.outputs]).max()))
     # Behind several products the slacks would bear errors as large as all that the first of them reads.
     lost = _LOST * abs(use.range) or math.inf
     return min(_SLACK_OF_SUMS * use.wanted / norm, lost) if norm else math.inf

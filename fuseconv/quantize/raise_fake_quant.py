@@ -14,7 +14,7 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.fake_quant import KIND, Steps, steps_of
 from fuseconv.quantize.scaled_roundings import scale_maker, scale_readers, shift_maker, shifts
@@ -48,15 +48,12 @@ def raise_fake_quant(module: Module) -> None:
 
     x must be cut to what 256 steps hold, here [-64, 63.5]. Of fewer steps MINIMUM cuts off the others, behind a
     FAKE_QUANT of fewer bits, too. What files of TFLiteConverter hold is taken likewise: DEQUANTIZE(QUANTIZE(x)) ->
-    FAKE_QUANT(x), and weights that DEQUANTIZE expands as floats. What steps are scaled by goes into weights and factors
-    before or behind, so does half a step by which FLOOR is apart: FLOOR(CONV_2D(x, w, b)) -> FAKE_QUANT(CONV_2D(x, w,
-    b - 0.5))."""
+    FAKE_QUANT(x). What steps are scaled by goes into weights and factors before or behind, so does half a step by which
+    FLOOR is apart: FLOOR(CONV_2D(x, w, b)) -> FAKE_QUANT(CONV_2D(x, w, b - 0.5))."""
     for graph in module.graphs():
-        expanded = _expand_weights(graph)
         ends = _settled_ends(graph)
         if ends:
             _replace(graph, ends)
-        if ends or expanded:
             _remove_dead(graph)
 
 
@@ -118,35 +115,6 @@ def _pair(op: Op) -> Rounding | None:
         return None
     least = int(np.iinfo(stored.dtype.numpy).min) - how.zero_point[0]
     return Rounding(root, Steps(least * how.scale[0], how.scale[0], 256))
-
-
-def _expand_weights(graph: Graph) -> bool:
-    """Let ops read weights of 8 bits as the floats that they stand for: DEQUANTIZE(QUANTIZE(w)), DEQUANTIZE(w) -> w.
-
-    Return whether there are any."""
-    changed = False
-    for op in graph.ops:
-        stored = op.operands[0] if op.kind == "tfl.DEQUANTIZE" else None
-        array = _expanded(stored) if stored is not None and stored.dtype in _BYTES else None
-        if array is not None:
-            replace_uses(op.result, constant(array, types.FLOAT32, op.result.name))
-            changed = True
-    return changed
-
-
-def _expanded(stored: Value) -> np.ndarray | None:
-    """Return what integers stand for that are constants, or made of one; None for others."""
-    how = stored.quantization
-    given = stored.op.operands[0] if stored.op is not None and stored.op.kind == "tfl.QUANTIZE" else stored
-    if how is None or given is None or given.data is None or given.dtype not in (stored.dtype, types.FLOAT32):
-        return None
-    sizes = [-1 if axis == how.axis else 1 for axis in range(given.data.ndim)] if len(how.scale) > 1 else []
-    scale, zero = (np.array(each, np.float32).reshape(sizes) for each in (how.scale, how.zero_point))
-    array = given.data
-    if given is not stored:
-        ends, steps = np.iinfo(stored.dtype.numpy), given.data / scale
-        array = np.clip(np.copysign(np.floor(np.abs(steps) + 0.5), steps) + zero, ends.min, ends.max)
-    return ((array - zero) * scale).astype(np.float32)
 
 
 def _rounding(op: Op, inside: AbstractSet[Op], ends: AbstractSet[Op]) -> tuple[Op, Rounding] | None:

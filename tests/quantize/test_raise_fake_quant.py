@@ -114,25 +114,6 @@ def test_pairs_of_a_file(stored: str, least: float) -> None:
     """, f"%y: float32[n] = tfl.FAKE_QUANT(%x) {wanted}")
 
 
-def test_weights_of_a_file() -> None:
-    check_pass("raise-fake-quant", """
-    main {
-      input %x: float32[n,2]
-      %q: int8[2,2]<0.5,0.25@0> = tfl.QUANTIZE(float32[2,2] [[0.7, -0.75], [99, 0.2]])
-      %w: float32[2,2] = tfl.DEQUANTIZE(%q)
-      %b: float32[2] = tfl.DEQUANTIZE(int8[2]<0.5:-3> [1, -5])
-      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, %w, %b)
-      return %y
-    }
-    """, """
-    main {
-      input %x: float32[n,2]
-      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [[0.5, -1.0], [31.75, 0.25]], float32[2] [2, -1])
-      return %y
-    }
-    """)
-
-
 @pytest.mark.parametrize("text", [
     "%y: float32[n] = tfl.ROUND(%x)",  # cut at no end
     """
