@@ -17,6 +17,7 @@ from fuseconv.quantize.activations import expand_activation
 from fuseconv.quantize.affine import LARGEST, Range, constant_range, parameters, quantized, symmetric_scales
 from fuseconv.quantize.channel_means import mean_errors
 from fuseconv.quantize.error_feedback import Moments
+from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.recipe import Recipe
 from fuseconv.quantize.rounding import round_to_integers
 from fuseconv.tfl.builder import Builder
@@ -246,13 +247,14 @@ class _Rewriting:
         return self.constants[key]
 
     def _linear(self, op: Op, operands: list[Value | None]) -> None:
-        """Quantize the weights, with a scale a channel, and the bias, whose scale is their product with the data's."""
+        """Quantize the weights, with a scale a channel or one for all, and the bias, whose scale is their product with
+        the data's."""
         layout = LAYOUTS[op.type]
         data, weights = operands[layout.data], operands[layout.weights]
         bias = operands[layout.bias] if layout.bias < len(operands) else None
         assert data is not None and data.quantization is not None and weights is not None and weights.data is not None
         of_data = np.float32(data.quantization.scale[0])
-        shares = self._bears_one_scale(op, weights.data, data.quantization.scale[0])
+        shares = self._is_one_grid(op, weights) or self._bears_one_scale(op, weights.data, data.quantization.scale[0])
         scales = symmetric_scales(weights.data, None) if shares else self._scales(weights, layout.outputs)
         assert scales is not None
         if bias is not None:
@@ -286,6 +288,13 @@ class _Rewriting:
         """Return the scales of weights, one a channel."""
         assert weights.data is not None
         return symmetric_scales(weights.data, axis, largest=self.recipe.largest_of(weights, axis))
+
+    def _is_one_grid(self, op: Op, weights: Value) -> bool:
+        """Return whether all numbers of a matrix are multiples of one step, as where the model rounds them so."""
+        if op.type != "FULLY_CONNECTED" or weights.data is None or len(weights.data) == 1:
+            return False
+        largest = self.recipe.largest_of(weights, 0).max(keepdims=True)
+        return not np.isnan(grid_scales(weights.data, None, largest=largest)).any()
 
     def _bears_one_scale(self, op: Op, weights: np.ndarray, of_data: float) -> bool:
         """Return whether one scale will do for weights that are one a channel, as normalizations leave behind a

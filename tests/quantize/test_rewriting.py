@@ -30,6 +30,24 @@ def test_weights_get_a_wider_scale_for_a_bias_that_overflows() -> None:
     np.testing.assert_allclose(bias.data * np.array(bias.quantization.scale), [1000, 1], rtol=1e-4)
 
 
+@pytest.mark.parametrize(("weights", "scales"), [("[0.5, 6, 63.5, 1]", 1), ("[0.5, 6.2, 63.5, 1]", 2)])
+def test_a_matrix_on_one_grid_has_one_scale(weights: str, scales: int) -> None:
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] {weights}, float32[2] [10, 1])
+      return %y
+    }}
+    """)
+    graph = module.signatures[0].graph
+    rewrite(graph, choose_recipes(module, measured(x=(-1, 1), y=(0, 90)).ranges, INT8)[graph])
+    _, stored, bias = graph.ops[1].operands
+    assert stored is not None and bias is not None and stored.quantization is not None and stored.data is not None
+    assert bias.quantization is not None and len(bias.quantization.scale) == len(stored.quantization.scale) == scales
+    if scales == 1:
+        assert stored.quantization.scale == (0.5,) and stored.data.tolist() == [[1, 12], [127, 2]]
+
+
 @pytest.mark.parametrize(("fixed", "end", "kind"), [
     (True, 3.0, "tfl.ADD"), (False, 3.0, "tfl.QUANTIZE"),
     (True, 3e-6, "tfl.QUANTIZE"),  # ADD of so much finer steps would end the process
