@@ -72,5 +72,9 @@ def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
     try:
         measure(module, report, calibration)
     except (RuntimeError, ValueError) as error:  # of LiteRT, which lacks an op or refuses an operand
-        raise InputError(f"LiteRT cannot run the file on samples: {' '.join(str(error).split())[:200]}") from error
+        why = " ".join(str(error).split())[:200]
+        custom = {op.attrs["custom_code"] for graph in module.graphs() for op in graph.ops if op.type == "CUSTOM"}
+        if custom:
+            why += f" (its custom ops: {', '.join(sorted(custom))}); --quantize dynamic and float16 take no samples"
+        raise InputError(f"LiteRT cannot run the file on samples: {why}") from error
     return False
