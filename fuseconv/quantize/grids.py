@@ -14,6 +14,8 @@ _SLACK = 2.0**-10
 # So many numbers of a channel tell of nearly all that it has no grid, and so many of nearly all the others; so many
 # grids are tried of a channel, and so many channels at once.
 _FIRST, _SOME, _TRIES, _ROWS = 4, 256, 16, 4096
+# Below, the part of a number is nearer to 0.5 than to 1.
+_PART_OF_TWO = 0.75
 # The smallest step that has all of its digits.
 _LEAST = float(np.finfo(np.float32).tiny)
 
@@ -23,17 +25,22 @@ def grid_scales(
 ) -> np.ndarray:
     """Return the scales, one for all or for each index of `axis`, of which all numbers are multiples by whole numbers
     of up to `most`; NaN where there is none. Of several it is the finest, which biases lose the least by. largest: what
-    `largest_numbers` returns."""
+    `largest_numbers` returns.
+
+    Of powers of two it is one: with these, kernels multiply and round to even as the model does, where a sum lies in
+    the middle between two steps."""
     count = 1 if axis is None else array.shape[axis]
     scales = np.full(count, np.nan)
     if array.size:
         rows = (array if axis is None else np.moveaxis(array, axis, 0)).reshape(count, -1)
         largest = largest_numbers(array, axis) if largest is None else largest
         if array.size == 1 and most * _LEAST < largest[0] < np.inf:
-            return np.array([largest[0] / np.float32(most)], np.float64)  # it is the most steps of the finest grid
+            finest = np.array([largest[0] / np.float32(most)], np.float64)
+            return _powers_of_two(rows, largest, finest, most)
         for start in range(0, count, _ROWS):
             some = slice(start, start + _ROWS)
-            scales[some] = _scales(rows[some], largest[some], most)
+            found = _scales(rows[some], largest[some], most)
+            scales[some] = _powers_of_two(rows[some], largest[some], found, most)
     return scales
 
 
@@ -72,6 +79,24 @@ def _scales(numbers: np.ndarray, largest: np.ndarray, most: int) -> np.ndarray:
         left = fits.any(1) & ~good
         rows, fits = rows[left], fits[left]
     return scales
+
+
+def _powers_of_two(rows: np.ndarray, largest: np.ndarray, scales: np.ndarray, most: int) -> np.ndarray:
+    """Return for scales, of which numbers are multiples by up to `most`, the finest power of two that is one, where the
+    coarsest is a power of two."""
+    known = np.flatnonzero(np.isfinite(scales))
+    if not len(known):
+        return scales
+    some = rows[known, :: max(1, rows.shape[1] // _SOME)]
+    coarsest = scales[known] * np.gcd.reduce(np.rint(some / scales[known, None]).astype(np.int16), axis=1)
+    parts, exponents = np.frexp(np.where(coarsest == 0, largest[known], coarsest))
+    exponents -= parts < _PART_OF_TWO
+    finer = np.floor(np.log2(most * 2.0**exponents / largest[known] * (1 + _SLACK)))
+    trial = 2.0 ** (exponents - finer)
+    good = (np.abs(coarsest * 2.0**-exponents - 1) < _SLACK / most) & _are_multiples(rows[known], trial)
+    made = scales.copy()
+    made[known[good]] = trial[good]
+    return made
 
 
 def _are_multiples(rows: np.ndarray, scales: np.ndarray) -> np.ndarray:

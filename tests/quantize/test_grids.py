@@ -37,7 +37,17 @@ def test_ordinary_numbers_lie_on_none() -> None:
 
 
 def test_of_several_steps_the_finest_is_taken() -> None:
-    np.testing.assert_allclose(grid_scales(np.array([[2, 1], [0, 3]], np.float32), 0), np.array([2 / 126, 3 / 127]))
+    rows = np.array([[6, 3], [0, 3]], np.float32)
+    np.testing.assert_allclose(grid_scales(rows, 0), np.array([6 / 126, 3 / 127]))
+
+
+def test_of_powers_of_two_the_finest_one() -> None:
+    rows = np.array([[2, 1, -4], [0, 3, -7], [0.375, 0, -1], [5, 0, 0], [-0.25, 0, 0.25]], np.float32)
+    for part in (1.0, 2.0**-100, 2.0**100):
+        found = grid_scales(rows * np.float32(part), 0)
+        np.testing.assert_array_equal(found[[0, 1, 2, 4]] / part, [1 / 16, 1 / 16, 1 / 64, 1 / 256])
+        np.testing.assert_allclose(found[3], part * 5 / 127, rtol=1e-6)
+    np.testing.assert_array_equal(grid_scales(rows[:3], 0, 7), [1, 1, np.nan])
 
 
 def test_more_steps_than_fit_are_none() -> None:
@@ -54,7 +64,7 @@ def test_a_constant_has_the_range_of_its_grid() -> None:
 
 def test_one_number_lies_on_the_grid_of_the_finest_step() -> None:
     # As each of several numbers of one size does.
-    for number in (1.7, -0.3, 1e-30, 1e-36, 0.0, np.inf, np.nan):
+    for number in (1.7, -0.3, 0.5, 4.0, 1e-30, 1e-36, 0.0, np.inf, np.nan):
         array = np.array([number], np.float32)
         for most in (7, 127, 255):
             np.testing.assert_array_equal(grid_scales(array, None, most), grid_scales(array.repeat(2), None, most))

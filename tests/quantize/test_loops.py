@@ -89,7 +89,6 @@ _RANGES = {"x": (-1, 1), "y": (-1, 1), "c": (-1, 1), "f": (0, 1), "k": (-1, 1), 
 
 
 def test_sums_over_steps_are_floats_with_the_gates_around_them() -> None:
-    of_weights = _step(1 / 126)
     product = _SUM_OVER_STEPS.replace("[n]", "[n,2]").replace(
         "%f: float32[n,2] = tfl.LOGISTIC(%c)",
         "%m: float32[n,2] = tfl.FULLY_CONNECTED(%c, float32[2,2] [[0.5, 1], [1, 0.5]])\n"
@@ -99,8 +98,7 @@ def test_sums_over_steps_are_floats_with_the_gates_around_them() -> None:
   %m: float32[n,2] = tfl.FULLY_CONNECTED(%c, float32[2,2] [[0.5, 1], [1, 0.5]])
   %f: float32[n,2] = tfl.LOGISTIC(%m)""", f"""
   %q: int8[n,2]<{_step(1 / 127.5)}:-1> = tfl.QUANTIZE(%c)
-  %m: int8[n,2]<{_step(3 / 255)}:-1> = tfl.FULLY_CONNECTED(%q, int8[2,2]<{of_weights},{of_weights}@0> \
-[[63, 126], [126, 63]])
+  %m: int8[n,2]<{_step(3 / 255)}:-1> = tfl.FULLY_CONNECTED(%q, int8[2,2]<0.015625> [[32, 64], [64, 32]])
   %d: float32[n,2] = tfl.DEQUANTIZE(%m)
   %f: float32[n,2] = tfl.LOGISTIC(%d)"""), quantize="int8", target=_MICRO,
         calibration=measured(**_RANGES, m=(-1.5, 1.5)))  # fmt: skip

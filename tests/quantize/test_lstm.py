@@ -22,7 +22,7 @@ def _numbers(shape: str, *numbers: float) -> str:
 def _text(
     state: str = "tfl.FILL(int32[2] [1, 1], float32[] 0.0)", activation: str = "TANH", peephole: str = "_"
 ) -> str:
-    x, h = _numbers("[1,1]", 1.0, 0.5, -1.0, 2.0), _numbers("[1,1]", 0.1, 0.2, 0.3, 0.4)
+    x, h = _numbers("[1,1]", 1.1, 0.6, -1.1, 2.2), _numbers("[1,1]", 0.1, 0.2, 0.3, 0.4)
     bias = _numbers("[1]", 0.0, 1.0, 0.0, 0.5)
     return f"""
     main {{
@@ -91,9 +91,9 @@ main {{
   %z: int32[1,1] = tfl.FILL(int32[2] [1, 1], int32[] 0)
   %c: int16[1,1]<0.0001220703125> {{'variable': True}} = tfl.CAST(%z)
   %q: int8[1,3,1]{_Q} = tfl.QUANTIZE(%x)
-  %y: int8[1,3,1]{_Q} = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(%q, {_constants((1.0, 0.5, -1.0, 2.0), "[1,1]")}, \
-{_constants((0.1, 0.2, 0.3, 0.4), "[1,1]")}, _, _, _, {_bias(0.0, 1.0)}, {_bias(1.0, 0.5)}, {_bias(0.0, 1.0)}, \
-{_bias(0.5, 2.0)}, _, _, %h, %c, _, _, _, _) \
+  %y: int8[1,3,1]{_Q} = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(%q, {_constants((1.1, 0.6, -1.1, 2.2), "[1,1]")}, \
+{_constants((0.1, 0.2, 0.3, 0.4), "[1,1]")}, _, _, _, {_bias(0.0, 1.1)}, {_bias(1.0, 0.6)}, {_bias(0.0, 1.1)}, \
+{_bias(0.5, 2.2)}, _, _, %h, %c, _, _, _, _) \
 {{'fused_activation_function': 'TANH', 'intermediates': [{_INTERMEDIATES}]}}
   %d: float32[1,3,1] = tfl.DEQUANTIZE(%y)
   return %d
@@ -105,8 +105,8 @@ main {{
     (_text(activation="RELU"), "no activation but tanh"),
     (_text(state="tfl.ADD(%x, float32[] 0.0)"), "written by an op of floats"),
     (_text().replace("return %y", "return %y, %c"), "other ops read its state"),
-    (_text().replace("float32[1,1] [2.0]", "%x"), "its weights are computed"),
-    (_text().replace("float32[1,1] [2.0]", "int8[1,1]<0.5> [4]"), "its weights are quantized already"),
+    (_text().replace("float32[1,1] [2.2]", "%x"), "its weights are computed"),
+    (_text().replace("float32[1,1] [2.2]", "int8[1,1]<0.5> [4]"), "its weights are quantized already"),
     (_text(peephole="float32[1] [1.0]").replace("[0.5], _", "[0.5], float32[1,1] [1.0]"), "computes peepholes wrong"),
 ])  # fmt: skip
 def test_what_stays_float(text: str, why: str) -> None:

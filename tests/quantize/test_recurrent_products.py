@@ -55,8 +55,7 @@ def _hybrid(text: str) -> set[str]:
 
 
 def test_products_of_a_loop() -> None:
-    scale = "0.007874015718698502,0.007874015718698502@0"
-    weights = f"int8[2,2]<{scale}> [[127, 0], [0, 127]]) {{'asymmetric_quantize_inputs': True}}"
+    weights = "int8[2,2]<0.015625,0.015625@0> [[64, 0], [0, 64]]) {'asymmetric_quantize_inputs': True}"
     check_pass(
         "to-integers", _STEPS, _STEPS.replace(f"{_EYE})", weights), quantize="int8", calibration=measured(**_RANGES)
     )
