@@ -162,6 +162,26 @@ def test_other_forms_of_rounding() -> None:
     _check(dense, (None, 16), 1 / 8 / 9, ops)
 
 
+def test_sums_in_the_middle_between_two_steps() -> None:
+    """Of powers of two half of the sums lie there. XNNPACK rounds them to even, as the model does."""
+
+    def rounded(x: Any, step: float, low: float, high: float) -> Any:
+        return tf.clip_by_value(tf.round(x / step), low, high) * step
+
+    weights = (_RNG.integers(-9, 10, (12, 9)) / 8).astype(np.float32)
+
+    def dense(x: Any) -> Any:
+        y = tf.matmul(rounded(x, 1 / 16, -128, 127), weights)
+        return rounded(y, 1 / 8, -128, 127)
+
+    converted = convert_function(dense, tf.TensorSpec((None, 12)), quantize="int8")
+    assert converted.ops == ["QUANTIZE", "FULLY_CONNECTED", "DEQUANTIZE"]
+    x = _RNG.normal(size=(64, 12)).astype(np.float32)
+    runner = Interpreter(model_content=converted.data).get_signature_runner()
+    (found,) = runner(**dict.fromkeys(runner.get_input_details(), x)).values()
+    np.testing.assert_array_equal(found, dense(x))
+
+
 def test_fewer_steps_than_integers_have() -> None:
     weights = _weights(16, 9)
 
