@@ -15,7 +15,7 @@ from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.softplus import softplus, softplus_of_negative
+from fuseconv.tfl.softplus import size_of, softplus, softplus_of_negative
 
 # exp(88.7) is the largest float32.
 _LARGEST = 80.0
@@ -43,7 +43,7 @@ def of_any(tf: Any, x: Any) -> Term:
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     if m.distance is not None:
-        return softplus_of_negative(tfl, tfl.abs(m.distance))
+        return softplus_of_negative(tfl, size_of(tfl, m.distance))
     return softplus(tfl, m.x)
 
 
@@ -55,7 +55,7 @@ def check_zeros(m: Match) -> None:
 
 def rewrite_cross_entropy(tfl: Builder, m: Match) -> Value:
     """where(x >= 0, x, 0) - x * labels + log1p(exp(where(x >= 0, -x, x))) -> relu(x) - x * labels + softplus(-|x|)."""
-    return tfl.add(tfl.sub(tfl.relu(m.x), tfl.mul(m.x, m.labels)), softplus_of_negative(tfl, tfl.abs(m.x)))
+    return tfl.add(tfl.sub(tfl.relu(m.x), tfl.mul(m.x, m.labels)), softplus_of_negative(tfl, size_of(tfl, m.x)))
 
 
 def draw_zeros(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
@@ -69,6 +69,6 @@ def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
 
 
 FUSIONS = [
-    Fusion("sigmoid_cross_entropy", "LOG", cross_entropy, rewrite_cross_entropy, check_zeros, draw_zeros),
-    Fusion("log1p_exp", "LOG", (of_distance, of_any), rewrite, require_float32, draw),
+    Fusion("sigmoid_cross_entropy", "DIV", cross_entropy, rewrite_cross_entropy, check_zeros, draw_zeros),
+    Fusion("log1p_exp", "DIV", (of_distance, of_any), rewrite, require_float32, draw),
 ]

@@ -18,7 +18,7 @@ from fuseconv.fusions.constant_operands import finite_array, require_float32
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.softplus import coarse_softplus
+from fuseconv.tfl.softplus import coarse_softplus, size_of
 
 _LEAST = 0.5
 
@@ -80,7 +80,7 @@ def draw_counts(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
 
 def rewrite_slope(tfl: Builder, m: Match) -> Value:
     """log(2) - x - softplus(-2 * x), of a tanh's slope -> log(2) - |x| + LOG(LOGISTIC(2 * |x|))."""
-    size = tfl.abs(m.x)
+    size = size_of(tfl, m.x)
     return tfl.add(tfl.sub(np.float32(math.log(2)), size), tfl.log(tfl.logistic(tfl.mul(size, 2.0))))
 
 

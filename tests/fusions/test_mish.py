@@ -5,7 +5,7 @@ import tensorflow as tf
 from fuseconv.testing import check
 
 X = tf.TensorSpec([None, 6, 5])
-OPS = ["MINIMUM", "EXP", "ADD", "MUL", "ADD", "DIV", "MUL"]
+OPS = ["LOGISTIC", "SUB", "MUL", "SUB", "DIV", "MUL"]
 
 
 def wide(rng, shape, dtype):

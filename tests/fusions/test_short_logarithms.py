@@ -11,7 +11,7 @@ from fuseconv.testing import check
 from tests.fusions.test_mish import wide
 
 X = tf.TensorSpec([None, 6, 5])
-SOFTPLUS = ["ABS", "LOGISTIC", "LOG", "RELU", "SUB"]
+SOFTPLUS = ["LEAKY_RELU", "LOGISTIC", "LOG", "RELU", "SUB"]
 
 
 @pytest.mark.parametrize("c", [1.0, -0.5, [0.5, 1, 2, 3, 4], -math.log(2)], ids=str)
@@ -30,7 +30,7 @@ def test_a_logarithm_beside_a_constant():
 @pytest.mark.parametrize("c", [0.25, [1, 1, 1, 1, 0.4], 0.0], ids=str)
 def test_small_constants_leave_the_digits_of_small_results(c):
     converted = check(lambda x: tf.nn.softplus(x - 12.0) + tf.constant(c, tf.float32), X, atol=1e-6)
-    assert "ELU" in converted.ops
+    assert "LOG" not in converted.ops
 
 
 def test_a_softplus_that_others_read_keeps_its_digits():
@@ -38,7 +38,7 @@ def test_a_softplus_that_others_read_keeps_its_digits():
         evidence = tf.nn.softplus(x - 12.0)
         return evidence, evidence + 1.0
 
-    assert "ELU" in check(function, X, atol=1e-6).ops
+    assert "LOG" not in check(function, X, atol=1e-6).ops
 
 
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.uint8, tf.bool])
