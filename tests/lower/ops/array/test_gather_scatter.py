@@ -36,6 +36,11 @@ def test_gather_is_one_op():
     check(lambda x: tf.gather(x, [2, 0], axis=-1), spec(None, 3), ops=["GATHER"])
 
 
+def test_a_gather_of_all_in_order_is_none():
+    check(lambda x: tf.exp(tf.gather(x, [0, 1, 2], axis=-1)), spec(None, 3), ops=["EXP"])
+    check(lambda x: tf.gather(x, [0, 1], axis=-1), spec(None, 3), ops=["GATHER"])
+
+
 def test_gather_of_strings():
     check(lambda x: tf.gather(x, [[2, 0]]), spec(3, dtype=tf.string))
     check(lambda x: tf.gather(x, [1]), spec(None, 3, dtype=tf.string))
