@@ -14,14 +14,14 @@ from collections.abc import Callable
 
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, detach, replace_uses
-from fuseconv.ir.slice_spec import UNKNOWN, WHOLE, SliceSpec, Take
+from fuseconv.ir.slice_spec import UNKNOWN, WHOLE, Insert, Rest, SliceSpec, Take
 from fuseconv.ir.terms import operand_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.iota import counts_up
 from fuseconv.tf.side_effects import bodies, is_repeatable
-from fuseconv.tf.traits import ADDS, LOOPS
+from fuseconv.tf.traits import ADDS, LOOPS, RESHAPES
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 
@@ -238,14 +238,25 @@ class _Hoister:
         replace_uses(result, rows)
 
     def hoist_invariant(self, op: Op) -> bool:
+        """Compute an op of invariants before the loop, which carries what it makes. Return whether it is gone.
+
+        A reshape stays where the loop carries its operand all the same: what it makes is known to what reads it."""
         if not is_safe(op) and not self.runs_once():
             return False
-        for result, outer in zip(op.results, self.moved(op, self.invariants)):
+        made = self.moved(op, self.invariants)
+        if _reshapes(op) and not self.moves and self.is_carried(op.operands[0]):
+            self.invariants[op.result] = made[0]
+            return False
+        for result, outer in zip(op.results, made):
             inner = self.carry(outer)
             self.invariants[inner] = outer
             replace_uses(result, inner)
         detach(op)
         return True
+
+    def is_carried(self, value: Value | None) -> bool:
+        """Return whether a value is a variable of the loop that several ops of its body read."""
+        return value in self.loop.body.inputs and len(value.uses.keys() - {self.loop.body.terminator}) > 1  # type: ignore[union-attr]
 
     def runs_once(self) -> bool:
         steps = self.loop.steps()
@@ -342,3 +353,11 @@ def _is_nonnegative(course: tuple[Dim, int] | None, steps: Dim | None) -> bool:
     first, change = course
     last = first if change >= 0 else None if steps is None else first + (steps - 1) * change
     return isinstance(last, int) and last >= 0
+
+
+def _reshapes(op: Op) -> bool:
+    """Return whether an op moves no elements: a reshape, or a slice that adds dimensions alone, as x[:, None]."""
+    spec = SliceSpec.of(op) if op.kind == "tf.StridedSlice" else None
+    return op.kind in RESHAPES or (
+        spec is not None and all(entry == WHOLE or isinstance(entry, (Insert, Rest)) for entry in spec.entries)
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.check_pass import check_pass
 from tests.transforms.loops.loop_texts import TWO_PRODUCTS, condition
 
@@ -150,6 +152,72 @@ def test_a_product_of_the_state_stays() -> None:
 
 def test_transposes_stay_in_a_loop_that_stays() -> None:
     check_pass("hoist-out-of-unrolled-loops", TWO_PRODUCTS)
+
+
+@pytest.mark.parametrize("adds", [
+    "tf.ExpandDims(%x, int32[] 1)",
+    "tf.StridedSlice(%x, int32[2] [0, 0], int32[2] [0, 0], int32[2] [1, 1]) {'begin_mask': 1, 'end_mask': 1, \
+'new_axis_mask': 2}",
+], ids=["ExpandDims", "StridedSlice"])
+def test_a_reshape_stays_beside_other_readers_of_what_is_carried(adds: str) -> None:
+    before = f"""
+    main {{
+      input %x: float32[n,3]
+      %i: int32[]; %y: float32[n,3]; %xs: float32[n,3] = tf.While(int32[] 0, %x, %x) {{'body': @body, 'cond': @cond}}
+      return %y
+    }}
+    body {{
+      input %i: int32[]
+      input %h: float32[n,3]
+      input %x: float32[n,3]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %column: float32[n,1,3] = {adds}
+      %sum: float32[n,n,3] = tf.AddV2(%column, %h)
+      %most: float32[n,3] = tf.Max(%sum, int32[] 1)
+      %y: float32[n,3] = tf.Mul(%most, %x)
+      return %next, %y, %x
+    }}
+    """ + condition(5, "h: float32[n,3]", "x: float32[n,3]")
+    loop = "%i: int32[]; %y"
+    check_pass("hoist-loop-invariants", before, before.replace(loop, f"%z: float32[n,1,3] = {adds}\n{loop}"))
+
+
+def test_a_reshape_moves_with_all_that_reads_what_is_carried() -> None:
+    check_pass("hoist-loop-invariants", """
+    main {
+      input %x: float32[3]
+      input %h: float32[1,3]
+      %i: int32[]; %y: float32[1,3]; %xs: float32[3] = tf.While(int32[] 0, %h, %x) {'body': @body, 'cond': @cond}
+      return %y
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,3]
+      input %x: float32[3]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %row: float32[1,3] = tf.ExpandDims(%x, int32[] 0)
+      %sum: float32[1,3] = tf.AddV2(%row, %h)
+      return %next, %sum, %x
+    }
+    """ + condition(5, "h: float32[1,3]", "x: float32[3]"), """
+    main {
+      input %x: float32[3]
+      input %h: float32[1,3]
+      %row: float32[1,3] = tf.ExpandDims(%x, int32[] 0)
+      %i: int32[]; %y: float32[1,3]; %xs: float32[3]; %rows: float32[1,3] = tf.While(int32[] 0, %h, %x, %row) \
+{'body': @body, 'cond': @cond}
+      return %y
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,3]
+      input %x: float32[3]
+      input %row: float32[1,3]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %sum: float32[1,3] = tf.AddV2(%row, %h)
+      return %next, %sum, %x, %row
+    }
+    """ + condition(5, "h: float32[1,3]", "x: float32[3]", "row: float32[1,3]"))
 
 
 def test_what_a_condition_computes_of_invariants() -> None:
