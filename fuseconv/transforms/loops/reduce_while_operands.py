@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.ir.terms import filled_with, op_of
 from fuseconv.ir.value_numbering import attrs_key
@@ -18,6 +18,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
+from fuseconv.tf.reify_dims import DimReifier
 from fuseconv.tf.side_effects import has_effect, is_repeatable
 from fuseconv.tf.traits import EMPTY_LISTS, LOOPS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
@@ -39,6 +40,7 @@ def _reduce(loop: LoopForm, graph: Graph, module: Module, report: Report) -> Non
     _merge_tests(loop)
     _share_single_slots(loop, graph)
     _drop_unread(loop, module, report)
+    _presize_written(loop, graph)
 
 
 def merge_equal_variables(loop: LoopForm) -> set[int]:
@@ -231,3 +233,29 @@ def _drop_readers_of(loop: LoopForm, needed: set[Value], acting: set[Op], report
             report.removed(op, "reduce-while-operands", "only variables that nobody reads need it")
             detach(op)
     loop.body.ops = kept
+
+
+def _presize_written(loop: LoopForm, graph: Graph) -> None:
+    """Let variables that steps write and none reads start with the size that they get: While(t, zeros[0,4]) ->
+    While(t, zeros[n,4]).
+
+    AutoGraph starts what a loop's body defines with no rows, so that the size of what the loop makes is not known."""
+    steps = loop.steps()
+    if not isinstance(steps, int) or steps < 1:
+        return
+    tf = TfBuilder([], loop.op)
+    for i, (inner, made) in enumerate(zip(loop.body.inputs, loop.body.outputs)):
+        start = loop.op.operands[i]
+        if inner.uses or loop.cond.inputs[i].uses or start is None or start.dtype.is_handle or start.shape is None:
+            continue
+        if made.shape is None or made.shape == start.shape or len(made.shape) != len(start.shape):
+            continue
+        sizes = DimReifier(value for value in loop.op.operands if value is not None)
+        if all(map(sizes.knows, made.shape)):
+            dims = tf.Pack(*(sizes.build(tf, dim) for dim in made.shape))
+            zero = constant(np.zeros((), start.dtype.numpy), start.dtype)
+            filled = tf.Fill(dims, zero, dtype=start.dtype)
+            filled.shape = made.shape
+            loop.op.set_operand(i, filled)
+    at = graph.ops.index(loop.op)
+    graph.ops[at:at] = tf.out

@@ -211,3 +211,48 @@ def test_of_counters_from_different_numbers_the_one_that_ends_first_is_compared(
     }}
     """
     check_pass("reduce-while-operands", loop.format(*starts, *bounds, "%u"), loop.format(*starts, *bounds, kept))
+
+
+def _starts(steps: str, written: str = "%made") -> list[str]:
+    """Return the ops before a loop that defines %v[n,4] in each step, and before the first without rows."""
+    module, report = module_of(f"""
+    main {{
+      input %x: float32[n,4]
+      input %steps: int32[]
+      %v: float32[0,4] = tf.Slice(%x, int32[2] [0, 0], int32[2] [0, 4])
+      %i: int32[]; %y: float32[n,4]; %last: float32[m,4]; %s: int32[] = tf.While(int32[] 0, %x, %v, %steps) \
+{{'body': @body, 'cond': @cond}}
+      return %last
+    }}
+    body {{
+      input %i: int32[]
+      input %h: float32[n,4]
+      input %v: float32[m,4]
+      input %steps: int32[]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %made: float32[n,4] = tf.Tanh(%h)
+      %state: float32[n,4] = tf.AddV2(%made, %h)
+      %seen: float32[n,4] = tf.ConcatV2(%v, %made, int32[] 0)
+      return %next, %state, {written}, %steps
+    }}
+    cond {{
+      input %i: int32[]
+      input %h: float32[n,4]
+      input %v: float32[m,4]
+      input %steps: int32[]
+      %more: bool[] = tf.Less(%i, {steps})
+      return %more
+    }}
+    """)
+    reduce_while_operands(module, report)
+    check_ir(module)
+    return [op.type for op in module.signatures[0].graph.ops]
+
+
+def test_what_is_written_alone_starts_with_its_size() -> None:
+    assert "Fill" in _starts("int32[] 3")
+
+
+@pytest.mark.parametrize(("steps", "written"), [("int32[] 0", "%made"), ("%steps", "%made"), ("int32[] 3", "%seen")])
+def test_what_may_be_seen_starts_as_it_is(steps: str, written: str) -> None:
+    assert "Fill" not in _starts(steps, written)
