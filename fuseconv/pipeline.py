@@ -15,6 +15,7 @@ from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import AfterChanges, Context, Deferred, Pipeline, Repeat, Stage
 from fuseconv.tf.traits import REPEATS
+from fuseconv.transforms.loops.bucketize_searches import bucketize_searches
 from fuseconv.transforms.loops.fold_constant_loops import fold_constant_loops
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.hoist_variable_reads import hoist_variable_reads
@@ -199,6 +200,7 @@ OPTIMIZE_LOOPS: Pipeline = (
 
 FUSE: Pipeline = (
     *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP, Repeat((fold_constant_loops, canonicalize)),
+    bucketize_searches.when(_has_stablehlo),
     raise_scans.when(_raises_scans), canonicalize, reduce_while_operands.when(_raises_scans), canonicalize,
     Repeat((forward_equal_elements, infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,

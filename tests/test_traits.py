@@ -37,6 +37,7 @@ LEFT = {
     "traits joined with what one rule also takes": """fusions/affine_to_depthwise_conv.py:_TAKERS
         lower/support/legalize_operands.py:_LINEAR tf/batching_rules.py:MOVES
         transforms/tf/propagate_splats.py:_MOVES transforms/loops/horizontal_fusion.py:_ELEMENTWISE
+        transforms/loops/bucketize_searches.py:_SPREADS
         transforms/tf/branch_results.py:_SCALAR_OPS transforms/tf/infer_input_ranks.py:_BROADCASTS
         quantize/balance_inputs.py:_LEAVES_INPUTS lower/support/uint64_as_int64.py:_SIGNLESS""",
     "a fact of numbers that one rule needs: bounded, monotonic, without rest, of one sign": """fusions/lerp.py:_BOUNDED

@@ -562,6 +562,20 @@ def _interleave() -> None:
     case("multiplied", partial(joined, join=lax.mul), "2,3", "2,3")
 
 
+def _searches() -> None:
+    edges = np.array([-1.5, -0.0, 0.25, 0.25, 2], np.float32)
+    special = np.array([[-np.inf, -1.5, -0.0, 0.0, 0.25], [0.3, 2, 7, np.inf, np.nan]], np.float32)
+    for side in ("left", "right"):
+        case(side, partial(jnp.searchsorted, edges, side=side), special)
+        case(f"{side}_dynamic", partial(jnp.searchsorted, edges, side=side), "b,7")
+        case(f"{side}_of_unknown", partial(jnp.searchsorted, side=side), np.sort(special[0]), special)
+    case("int", partial(jnp.searchsorted, np.array([-3, 0, 2, 5])), np.array([[-4, -3, 1], [5, 6, 2]], np.int32))
+    case("digitize", lambda x: jnp.digitize(x, edges), "b,4")
+    case("falling", lambda x: jnp.digitize(x, edges[::-1], right=True), special)
+    case("infinite", lambda x: jnp.digitize(x, np.array([-np.inf, 0, np.inf], np.float32)), special)
+    case("interp", lambda x: jnp.interp(x, np.array([-1, 0, 2], np.float32), np.array([3, 1, 2], np.float32)), "b,4")
+
+
 def export_case(one: Case) -> tuple[bytes, dict[str, np.ndarray]]:
     """Return the module of a case, and its inputs and outputs by name."""
     rng = np.random.default_rng(17)
@@ -595,6 +609,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 _GROUPS = (
     _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _window_gradients,
     _random, _platforms, _devices, _loops, _linear_algebra, _factorizations, _lapack, _interleave,
+    _searches,
 )  # fmt: skip
 
 

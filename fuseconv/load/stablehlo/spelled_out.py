@@ -1,5 +1,5 @@
-"""Recognize functions that JAX spells out in arithmetic: erfc, for which StableHLO has no op, in some fifty ops; and
-the logarithm of a sum, of logarithms.
+"""Recognize functions that JAX spells out in arithmetic: erfc, for which StableHLO has no op, in some fifty ops; the
+logarithm of a sum, of logarithms; and numbers with one zero and one NaN.
 
 They are told by their exact structure: each op, each constant and how they hang together, as a digest.
 """
@@ -15,6 +15,8 @@ from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
 # What JAX writes, by its digest; `lax.erfc` of a float32 and `lax.cumlogsumexp` with jaxlib 0.10.
 _KNOWN = {"66261162de465aa6e8e277bbd736ce7f": "Erfc"}
 _JOINS = {"8ee33c380a6149a3f3024a79ea22c964": "LogAddExp"}
+# select(x != x, NaN, select(x == 0, 0, x)), which JAX compares in the total order.
+_ORDERED = "627b59eca8baa3e1e5b36fb18114296a"
 _BROADCASTS = frozenset({"broadcast_in_dim", "dynamic_broadcast_in_dim"})
 _ARITHMETIC = frozenset({
     "abs", "add", "compare", "divide", "exponential", "log", "log_plus_one", "maximum", "minimum", "multiply", "negate",
@@ -39,6 +41,16 @@ def spelled_join(body: Region) -> str:
     if len(body.returned) != 1 or len(body.arguments) != 2:
         return ""
     return _JOINS.get(digest(body.returned[0], *body.arguments), "")
+
+
+def ordered_number(var: Var) -> Var | None:
+    """Return the number that a value is, but for its zeros, of which all are 0, and its NaNs; None if it is none."""
+    choice = var.op
+    test = choice.operands[0].op if choice is not None and choice.name == "select" else None
+    if test is None or test.name != "compare":
+        return None
+    leaf = test.operands[0]
+    return leaf if digest(var, leaf) == _ORDERED else None
 
 
 def digest(root: Var, *leaves: Var) -> str:
@@ -80,5 +92,7 @@ def _inside(var: Var) -> Var:
 def _number(op: Operation) -> str:
     """Return the number that a constant repeats as text; "" if it is no such float32."""
     value = np.asarray(op.attribute("value"))
-    single = value.size and value.dtype == np.float32 and bool(np.all(value == value.flat[0]))
-    return float(value.flat[0]).hex() if single else ""
+    if not value.size or value.dtype != np.float32:
+        return ""
+    first = value.flat[0]
+    return float(first).hex() if np.array_equal(value, np.full_like(value, first), equal_nan=True) else ""

@@ -38,7 +38,7 @@ def fold_constant_loops(module: Module, report: Report) -> bool:
     def visit(op: Op, graph: Graph) -> None:
         try:
             with declining():
-                made = _Run(module).run_loop(op, [_start(value) for value in op.operands])
+                made = LoopRun(module).run_loop(op, [_start(value) for value in op.operands])
                 ends = [_array(item, result) if result.uses else None for item, result in zip(made, op.results)]
         except (Declined, budget.Exhausted):
             return
@@ -90,7 +90,7 @@ def _replace(tf: TfBuilder, result: Value, array: np.ndarray) -> None:
     replace_uses(result, tf.TensorListFromTensor(value, tf.ints(array.shape[1:]), dtype=types.VARIANT))
 
 
-class _Run(Interpreter):
+class LoopRun(Interpreter):
     """One run of a loop, whose work counts for the conversion as well."""
 
     def __init__(self, module: Module) -> None:

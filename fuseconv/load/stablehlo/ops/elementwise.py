@@ -14,7 +14,7 @@ from fuseconv.load.stablehlo.ops.bits import as_bits, narrowed, narrowed_togethe
 from fuseconv.load.stablehlo.ops.interleave import interleaved
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type, text
-from fuseconv.load.stablehlo.spelled_out import spelled_function
+from fuseconv.load.stablehlo.spelled_out import ordered_number, spelled_function
 from fuseconv.tf.traits import RESHAPES
 
 SAME = {
@@ -130,13 +130,25 @@ def _guarded(tf: Scope, y: Value) -> tuple[Value, Value | None, Value]:
 def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
     """compare(x, y), LT -> Less(x, y); Less(order(x), order(y)) in the total order of floats."""
     kind = op.attribute("compare_type") if op.has("compare_type") else "NOTYPE"
+    direction = text(op.attribute("comparison_direction"))
     if kind == "TOTALORDER":
+        numbers = [ordered_number(operand) for operand in op.operands]
+        if all(numbers) and direction in ("LE", "LT"):
+            return _with_nan_last(tf, direction, *(tf.value(each) for each in numbers if each is not None))
         refuse_unless(x.dtype is types.FLOAT32, f"numbers of type {x.dtype} are compared in the total order")
         x, y = total_order(tf, x), total_order(tf, y)
-    direction = text(op.attribute("comparison_direction"))
     if direction in _SIGNLESS_COMPARISONS:
         x, y = narrowed(tf, x), narrowed(tf, y)
     return tf.add(_COMPARISONS[direction], [x, y], {}, types.BOOL)
+
+
+def _with_nan_last(tf: Scope, direction: str, x: Value, y: Value) -> Value:
+    """Return whether x is less than y, or less or equal, where NaN is the largest number, and equals NaN."""
+    less = tf.add(_COMPARISONS[direction], [x, y], {}, types.BOOL)
+    below = tf.NotEqual(y, y, dtype=types.BOOL)
+    if direction == "LT":
+        below = tf.LogicalAnd(below, tf.Equal(x, x, dtype=types.BOOL))
+    return tf.LogicalOr(less, below)
 
 
 def total_order(tf: Scope, x: Value) -> Value:
