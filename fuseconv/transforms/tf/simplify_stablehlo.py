@@ -329,6 +329,28 @@ def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
     return [tf.add("Squeeze", [value], {"squeeze_dims": sorted(reduced)}, value.dtype, op.result.shape)]
 
 
+def _transposed(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Reduce what is transposed anyway: Transpose(Max(x)) -> Max(Transpose(x)), as `jax.vmap` of a softmax is."""
+    value, order = op.operands
+    total = value.op if value is not None else None
+    if value is None or total is None or total.kind not in REDUCTIONS or len(value.uses) != 1:
+        return None
+    x, axes = total.operands
+    along, order_of = content_of(axes), content_of(order)
+    if x is None or x.shape is None or along is None or order_of is None:
+        return None
+    reduced = {int(axis) % len(x.shape) for axis in np.reshape(along, -1)}
+    kept = [axis for axis in range(len(x.shape)) if total.attrs.get("keep_dims") or axis not in reduced]
+    wanted = [kept[axis] for axis in order_of]
+    for reader in x.uses:
+        moved = content_of(reader.operands[1]) if reader.kind == "tf.Transpose" else None
+        if moved is not None and [axis for axis in moved if axis in kept] == wanted:
+            same = tf.add("Transpose", [x, reader.operands[1]], {}, x.dtype, reader.result.shape)
+            places = [place for place, axis in enumerate(moved) if axis in reduced]
+            return [tf.add(total.type, [same, tf.ints(places)], dict(total.attrs), value.dtype, op.result.shape)]
+    return None
+
+
 def _reshaped(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Fill a part of what is filled with one number in its own shape: Reshape(Fill([2, b, 4], 0)[0], [b, 4]) ->
     Fill([b, 4], 0), as PyTorch starts the states of recurrent layers; else slice what was taken as a scalar, or do
@@ -371,7 +393,7 @@ _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.GatherV2": strided_slice, "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
     "tf.StridedSlice": open_slice, "tf.Sub": _difference,
-    "tf.XlaDynamicSlice": placed_slice, "tf.XlaReduceWindow": _windows,
+    "tf.Transpose": _transposed, "tf.XlaDynamicSlice": placed_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(ADDS, bilinear_resize), **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _reshaped), **dict.fromkeys(TESTS, test_of_boolean),
     **dict.fromkeys(("tf.Equal", "tf.Less"), _comparison),

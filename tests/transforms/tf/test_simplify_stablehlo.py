@@ -299,3 +299,34 @@ def test_a_part_of_one_number() -> None:
         "simplify-stablehlo", _main(*before, "%y: float32[n,4] = tf.Reshape(%b, %t)", input=inputs),
         _main(*before, "%y: float32[n,4] = tf.Fill(%t, float32[] 2.0)", input=inputs),
     )  # fmt: skip
+
+
+_MOVED = "%a: float32[4,n,3] = tf.Transpose(%x, int32[3] [2, 0, 1])"
+_IMAGE = "%x: float32[n,3,4]"
+
+
+@pytest.mark.parametrize(("total", "moved", "after"), [
+    ("float32[n,4] = tf.Max(%x, int32[] 1)", "float32[4,n] = tf.Transpose(%t, int32[2] [1, 0])",
+     "float32[4,n] = tf.Max(%b, int32[1] [2])"),
+    ("float32[n] = tf.Sum(%x, int32[2] [-1, 1])", "float32[n] = tf.Transpose(%t, int32[1] [0])",
+     "float32[n] = tf.Sum(%b, int32[2] [0, 2])"),
+    ("float32[n,1,4] = tf.Max(%x, int32[] 1) {'keep_dims': True}",
+     "float32[4,n,1] = tf.Transpose(%t, int32[3] [2, 0, 1])",
+     "float32[4,n,1] = tf.Max(%b, int32[1] [2]) {'keep_dims': True}"),
+    # The data are transposed in another order.
+    ("float32[n,1,4] = tf.Max(%x, int32[] 1) {'keep_dims': True}",
+     "float32[4,1,n] = tf.Transpose(%t, int32[3] [2, 1, 0])",
+     ""),
+    ("float32[n,4] = tf.Max(%x, int32[] 1)", "float32[n,4] = tf.Transpose(%t, int32[2] [0, 1])", ""),
+], ids=str)  # fmt: skip
+def test_what_is_transposed_anyway_is_reduced(total: str, moved: str, after: str) -> None:
+    before = _main(_MOVED, f"%t: {total}", f"%y: {moved}", result="%a, %y", input=_IMAGE)
+    again = _MOVED.replace("%a", "%b")
+    made = _main(_MOVED, f"%t: {total}", again, f"%y: {after}", result="%a, %y", input=_IMAGE)
+    check_pass("simplify-stablehlo", before, made if after else None)
+
+
+def test_what_is_not_transposed_or_read_otherwise_is_reduced_as_it_is() -> None:
+    total = ["%t: float32[n,4] = tf.Max(%x, int32[] 1)", "%y: float32[4,n] = tf.Transpose(%t, int32[2] [1, 0])"]
+    check_pass("simplify-stablehlo", _main(*total, input=_IMAGE))
+    check_pass("simplify-stablehlo", _main(_MOVED, *total, result="%a, %t, %y", input=_IMAGE))
