@@ -26,6 +26,7 @@ from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of
 from fuseconv.transforms.tf.known_slices import open_slice, placed_slice, strided_slice
 from fuseconv.transforms.tf.one_hot_rows import one_hot
 from fuseconv.transforms.tf.plain_reshapes import plain_reshape
+from fuseconv.transforms.tf.transposed_products import transposed_product
 
 # A mean of so many elements at most is told apart from another quotient, by its divisor as float32.
 _MOST_ELEMENTS = 1 << 24
@@ -330,6 +331,11 @@ def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 
 def _transposed(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Transpose what products are made of; else reduce what is transposed anyway."""
+    return transposed_product(op, tf) or _transposed_reduction(op, tf)
+
+
+def _transposed_reduction(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Reduce what is transposed anyway: Transpose(Max(x)) -> Max(Transpose(x)), as `jax.vmap` of a softmax is."""
     value, order = op.operands
     total = value.op if value is not None else None
