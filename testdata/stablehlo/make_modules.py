@@ -151,6 +151,10 @@ def _shapes() -> None:
     case("tile_volumes_dynamic", lambda a: jnp.tile(a, (1, 2, 1, 3, 1)), "b,3,2,2,3")
     case("pad_by_size_dynamic", lambda a, b: jnp.pad(a, ((1, 0), (b.shape[0], 2))), "3,t", "b")
     case("pad_dynamic", lambda a: jnp.pad(a, ((0, 0), (1, 2))), "b,4")
+    for mode in ("reflect", "symmetric"):
+        case(f"pad_{mode}", partial(jnp.pad, pad_width=((0, 0), (2, 1), (0, 3)), mode=mode), "2,3,4")
+        case(f"pad_{mode}_dynamic", partial(jnp.pad, pad_width=((0, 0), (2, 1), (0, 3)), mode=mode), "b,3,4")
+        case(f"pad_{mode}_again", partial(jnp.pad, pad_width=((0, 0), (4, 5)), mode=mode), "b,4")
 
 
 def _products() -> None:
@@ -576,6 +580,31 @@ def _searches() -> None:
     case("interp", lambda x: jnp.interp(x, np.array([-1, 0, 2], np.float32), np.array([3, 1, 2], np.float32)), "b,4")
 
 
+def _vmap() -> None:
+    rng = np.random.default_rng(5)
+    w, v, b = (rng.normal(size=shape).astype(np.float32) * 0.5 for shape in ((12, 4), (12, 3), (12,)))
+    square = rng.normal(size=(4, 4)).astype(np.float32)
+    case("dense", jax.vmap(lambda x: jax.nn.relu(w @ x + b)), "2,4")
+    case("dense_dynamic", jax.vmap(lambda x: jax.nn.relu(w @ x + b)), "b,4")
+    case("dense_square", jax.vmap(lambda x: jnp.tanh(square @ x)), "b,4")
+    case("sum_dynamic", jax.vmap(lambda x, h: (w @ x + v @ h)[3:9] * 2 + b[:6]), "b,4", "b,3")
+    case("left_and_transposed", lambda x: (w[:, :3] @ x).T + b, "3,5")
+
+    def lstm(state: Any, x: Any) -> tuple[Any, Any]:
+        h, c = state
+        i, f, g, o = jnp.split(w @ x + v @ h + b, 4)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    scanned = jax.vmap(lambda x: lax.scan(lstm, (jnp.zeros(3), jnp.zeros(3)), x)[1])
+    case("lstm", scanned, "2,5,4")
+    case("lstm_dynamic", scanned, "b,5,4")
+    for name, shape in (("", "2"), ("_dynamic", "b")):
+        heads = f"{shape},5,4,8", f"{shape},6,2,8", f"{shape},6,2,8"
+        case(f"attention_of_groups{name}", jax.nn.dot_product_attention, *heads)
+
+
 def export_case(one: Case) -> tuple[bytes, dict[str, np.ndarray]]:
     """Return the module of a case, and its inputs and outputs by name."""
     rng = np.random.default_rng(17)
@@ -609,7 +638,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 _GROUPS = (
     _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _window_gradients,
     _random, _platforms, _devices, _loops, _linear_algebra, _factorizations, _lapack, _interleave,
-    _searches,
+    _searches, _vmap,
 )  # fmt: skip
 
 

@@ -24,9 +24,10 @@ from fuseconv.transforms.tf.floor_division import floor_division, floor_remainde
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
 from fuseconv.transforms.tf.known_slices import open_slice, placed_slice, strided_slice
+from fuseconv.transforms.tf.mirrored_padding import mirrored_padding
 from fuseconv.transforms.tf.one_hot_rows import one_hot
 from fuseconv.transforms.tf.plain_reshapes import plain_reshape
-from fuseconv.transforms.tf.transposed_products import transposed_product
+from fuseconv.transforms.tf.transposed_products import transposed_einsum, transposed_product
 
 # A mean of so many elements at most is told apart from another quotient, by its divisor as float32.
 _MOST_ELEMENTS = 1 << 24
@@ -331,8 +332,8 @@ def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 
 def _transposed(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Transpose what products are made of; else reduce what is transposed anyway."""
-    return transposed_product(op, tf) or _transposed_reduction(op, tf)
+    """Transpose what products are made of, or make a product in that order; else reduce what is transposed anyway."""
+    return transposed_product(op, tf) or transposed_einsum(op, tf) or _transposed_reduction(op, tf)
 
 
 def _transposed_reduction(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -395,7 +396,8 @@ def _one_more(value: Value) -> Value | None:
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BatchMatMulV2": _shared_weights,
-    "tf.BroadcastTo": _filled, "tf.Cast": one_hot, "tf.Expm1": elu_below_zero, "tf.GatherNd": batch_gather,
+    "tf.BroadcastTo": _filled, "tf.Cast": one_hot, "tf.ConcatV2": mirrored_padding, "tf.Expm1": elu_below_zero,
+    "tf.GatherNd": batch_gather,
     "tf.GatherV2": strided_slice, "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
     "tf.StridedSlice": open_slice, "tf.Sub": _difference,

@@ -84,14 +84,21 @@ class _Sinking:
     def elementwise(self, op: Op, tf: TfBuilder) -> _Core | None:
         """Drop the dimensions of size 1 that no operand needs: Add(ExpandDims(x, 1), [[5]]) -> Add(x, [5])."""
         rank = len(op.result.shape)  # type: ignore[arg-type]
+        return self.units_dropped(op, tf, self.droppable, rank) or self.units_dropped(op, tf, self.alike, 1)
+
+    def units_dropped(
+        self, op: Op, tf: TfBuilder, droppable: Callable[[Value], Collection[int]], most: int
+    ) -> _Core | None:
+        """Drop the dimensions of size 1, so many at most, that each operand may drop by itself, or lacks."""
+        rank = len(op.result.shape)  # type: ignore[arg-type]
         units = {axis for axis, size in enumerate(op.result.shape or ()) if size == 1}
         for value in op.operands:
             assert value is not None
             if value.shape is None:
                 return None
             offset = rank - len(value.shape)
-            units &= {*range(offset), *(axis + offset for axis in self.droppable(value))}
-        if not units:
+            units &= {*range(offset), *(axis + offset for axis in droppable(value))}
+        if not 0 < len(units) <= most:
             return None
         dropped = [
             (value, frozenset(axis - rank + len(value.shape) for axis in units if axis >= rank - len(value.shape)))
@@ -109,6 +116,13 @@ class _Sinking:
             return [axis for axis, size in enumerate(value.shape or ()) if size == 1]
         return self.cores[value].units if value in self.cores else ()
 
+    def alike(self, value: Value) -> Collection[int]:
+        """Return the dimensions of a value of which it need not have one: each of [1, 1, 4], if [1, 4] will do."""
+        core = self.cores.get(value)
+        if core is None or len(core.units) != 1:
+            return self.droppable(value)
+        return [axis for axis in range(len(value.shape or ())) if _without(value.shape, {axis}) == core.value.shape]
+
     def without(self, value: Value, units: frozenset[int], tf: TfBuilder) -> Value:
         """Return a value without some of its dimensions."""
         if not units:
@@ -117,6 +131,8 @@ class _Sinking:
             assert value.data is not None
             return constant(np.squeeze(value.data, tuple(units)), value.dtype, value.name)
         core = self.cores[value]
+        if _without(value.shape, units) == core.value.shape:
+            return core.value
         kept = [axis for axis in range(len(value.shape or ())) if axis not in units]
         again = frozenset(place for place, axis in enumerate(kept) if axis in core.units)
         return _restored(tf, _Core(core.value, again), _without(value.shape, units))
@@ -173,18 +189,24 @@ class _Sinking:
         return _Core(tf.add("StridedSlice", [core.value, *ints], masks, op.result.dtype, shape), core.units)
 
     def join(self, op: Op, tf: TfBuilder) -> _Core | None:
-        """Pack what is joined along the dimension that it need not have: ConcatV2(ExpandDims(x), ExpandDims(y)) ->
-        Pack(x, y)."""
+        """Join the cores, where all need the same dimensions of size 1 not; pack what is joined along such a one:
+        ConcatV2(ExpandDims(x), ExpandDims(y)) -> Pack(x, y)."""
         *values, along = op.operands
         axis, rank = content_of(along), len(op.result.shape)  # type: ignore[arg-type]
         # Sizes and indices are known, and have fewer ops, as vectors that are joined.
         if axis is None or not op.result.dtype.is_float or not all(v is not None and v in self.cores for v in values):
             return None
         unit = int(axis) % rank
-        if not all(unit in self.cores[v].units for v in values):  # type: ignore[index]
+        shared = frozenset.intersection(*(self.cores[v].units for v in values))  # type: ignore[index]
+        if unit in shared:
+            parts = [self.without(v, frozenset({unit}), tf) for v in values if v is not None]
+            return _Core(tf.add("Pack", parts, {"axis": unit}, op.result.dtype, op.result.shape), frozenset())
+        if not shared:
             return None
-        parts = [self.without(v, frozenset({unit}), tf) for v in values if v is not None]
-        return _Core(tf.add("Pack", parts, {"axis": unit}, op.result.dtype, op.result.shape), frozenset())
+        parts = [self.without(v, shared, tf) for v in values if v is not None]
+        place = tf.ints(sum(other not in shared for other in range(unit)))
+        shape = _without(op.result.shape, shared)
+        return _Core(tf.add("ConcatV2", [*parts, place], dict(op.attrs), op.result.dtype, shape), shared)
 
     def product(self, op: Op, tf: TfBuilder) -> _Core | None:
         """Multiply the rows of the core by a matrix: BatchMatMulV2(ExpandDims(x, 1), w) -> MatMul(x, w)."""

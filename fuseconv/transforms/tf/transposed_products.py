@@ -1,7 +1,7 @@
-"""Multiply by weights on the right where the product is transposed: Transpose(MatMul(w, x)) -> MatMul(x, w).
+"""Make products in the order in which they are needed: Transpose(MatMul(w, x)) -> MatMul(x, w).
 
 `jax.vmap` makes this of `w @ x`, as Equinox writes all its layers; sums of such products, and slices of them, are
-transposed behind.
+transposed behind. `jnp.einsum` multiplies its operands in an order of its own, and transposes the product.
 """
 
 from __future__ import annotations
@@ -25,6 +25,19 @@ def transposed_product(op: Op, tf: TfBuilder) -> list[Value] | None:
     if value is None or not _swaps(order) or not _turns(value, 0) or value.is_const:
         return None
     return [_turned(value, tf)]
+
+
+def transposed_einsum(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Let an Einsum order the dimensions: Transpose(Einsum(x, y, "ab,cb->ac")) -> Einsum(x, y, "ab,cb->ca")."""
+    value, order = op.operands
+    product, axes = (value.op if value is not None else None), content_of(order)
+    if value is None or product is None or product.kind != "tf.Einsum" or len(value.uses) != 1 or axes is None:
+        return None
+    terms, arrow, made = product.attrs["equation"].replace(" ", "").partition("->")
+    if not arrow or len(made) != axes.size or "." in made:
+        return None
+    equation = f"{terms}->{''.join(made[axis] for axis in axes)}"
+    return [tf.add("Einsum", product.operands, product.attrs | {"equation": equation}, value.dtype, op.result.shape)]
 
 
 def _swaps(order: Value | None) -> bool:

@@ -107,8 +107,26 @@ def test_what_is_joined_along_it_is_packed() -> None:
             "%y: float32[n,2,4] = tf.Pack(%x, %c) {'axis': 1}"])  # fmt: skip
 
 
-def test_what_is_joined_along_another_stays() -> None:
-    _sinks([line := "%y: float32[n,1,8] = tf.ConcatV2(%a, %a, int32[] 2)"], [line])
+def test_what_is_joined_along_another_is_joined_without_it() -> None:
+    _sinks(["%b: float32[n,1,4] = tf.Neg(%a)", "%y: float32[n,1,8] = tf.ConcatV2(%a, %b, int32[] -1)"],
+           ["%c: float32[n,4] = tf.Neg(%x)", "%b: float32[n,1,4] = tf.Reshape(%c, int32[3] [-1, 1, 4])",
+            "%d: float32[n,8] = tf.ConcatV2(%x, %c, int32[] 1)",
+            "%y: float32[n,1,8] = tf.Reshape(%d, int32[3] [-1, 1, 8])"])  # fmt: skip
+
+
+def test_what_is_joined_with_others_stays() -> None:
+    joined = "%y: float32[n,2,4] = tf.ConcatV2(%a, %z, int32[] 1)"
+    check_pass("sink-unit-dimensions", _main("input %z: float32[n,1,4]", _ADDED, joined))
+    # Dimensions that are not the same.
+    other = "%b: float32[1,n,4] = tf.Reshape(%x, int32[3] [1, -1, 4])"
+    check_pass("sink-unit-dimensions", _main(_ADDED, other, "%y: float32[n,n,4] = tf.ConcatV2(%a, %b, int32[] 1)"))
+
+
+def test_one_of_several_dimensions_will_do() -> None:
+    angles = ["input %z: float32[1,4]", "%t: float32[1,1,4] = tf.Reshape(%z, int32[3] [1, 1, 4])"]
+    after = ["%b: float32[n,4] = tf.Mul(%x, %z)", "%y: float32[n,1,4] = tf.Reshape(%b, int32[3] [-1, 1, 4])"]
+    check_pass("sink-unit-dimensions", _main(*angles, _ADDED, "%y: float32[n,1,4] = tf.Mul(%a, %t)"),
+               _main(*angles, _ADDED, *after))  # fmt: skip
 
 
 @pytest.mark.parametrize("units", [[1], [1, 1]], ids=["sizes", "indices"])

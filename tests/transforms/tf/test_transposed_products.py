@@ -1,4 +1,4 @@
-"""Products with weights on the left that are transposed."""
+"""Products that are transposed: with weights on the left, and of an Einsum."""
 
 from __future__ import annotations
 
@@ -64,3 +64,17 @@ def test_sums_and_slices_of_products_are_made_of_the_others() -> None:
 ], ids=str)  # fmt: skip
 def test_others_stay(lines: list[str]) -> None:
     _check("\n".join(lines))
+
+
+def _einsum(shape: str, result: str) -> str:
+    return f"float32[{shape}] = tf.Einsum(%x, %h) {{'equation': 'ab, cb -> {result}'}}"
+
+
+def test_an_einsum_orders_the_dimensions() -> None:
+    _check(f"%a: {_einsum('n,n', 'ac')}\n%y: float32[n,n] = tf.Transpose(%a, int32[2] [1, 0])",
+           "%y: float32[n,n] = tf.Einsum(%x, %h) {'equation': 'ab,cb->ca'}")  # fmt: skip
+
+
+def test_an_einsum_that_is_read_as_it_is_stays() -> None:
+    moved = "%b: float32[n,n] = tf.Transpose(%a, int32[2] [1, 0])"
+    _check("\n".join([f"%a: {_einsum('n,n', 'ac')}", moved, "%y: float32[n,n] = tf.AddV2(%a, %b)"]))
