@@ -35,6 +35,8 @@ class Case(NamedTuple):
     platforms: tuple[str, ...]
 
 
+# Numbers of all kinds, but for those below the normal ones.
+_SPECIAL = np.array([0, -0.0, 2, -2, 3.5, -3.5, np.inf, -np.inf, np.nan], np.float32)
 CASES: dict[str, Case] = {}
 
 
@@ -69,6 +71,8 @@ def _elementwise() -> None:
     case("floor_divide_dynamic", lambda a: a[:, : (a.shape[1] + 3) // 4] * (a.shape[1] % 3), "b,t")
     case("greatest_common_divisor", jnp.gcd, whole, other)
     case("remainder", lax.rem, x, y)
+    case("modulo", lambda a, b: (a % b, a % 2.5, a % -2.5, 3.75 % b, a % jnp.array([1, -2, 0, 3, 4.0])), x, y)
+    case("modulo_special", lambda a: (a % 2, a % -2, a % 0, a % jnp.inf, 2 % a), _SPECIAL)
     case("power", lambda a, b: jnp.power(jnp.abs(a) + 0.5, b), x, y)
     for name in ("abs", "sign", "floor", "ceil", "exp", "expm1", "sin", "cos", "tan", "tanh", "cbrt", "square"):
         case(name, getattr(jnp, name), x)

@@ -81,7 +81,10 @@ def floor_remainder(op: Op, tf: TfBuilder) -> list[Value] | None:
         return None
     x, divisor = division.operands
     assert x is not None and divisor is not None
-    if not x.dtype.is_integer or x.shape is None or x.shape != op.result.shape or not _stands_for(divisor, y):
+    if (guard is not None and x.shape != op.result.shape) or not _stands_for(divisor, y):
+        return None
+    # A half float would be rounded once, not twice.
+    if not x.dtype.is_integer and x.dtype is not types.FLOAT32:
         return None
     tests = either_way(both)
     if not any(_is_test(some, "tf.NotEqual", cut, 0) and _signs_differ(other, cut, y) for some, other in tests):
@@ -135,6 +138,8 @@ def _replaces_zero(value: Value) -> bool:
 
 def _stands_for(divisor: Value, y: Value) -> bool:
     """Return whether a divisor is y, or 1 for some that are 0 or -1."""
+    if divisor.data is not None and y.data is not None:
+        return np.array_equal(divisor.data, y.data)
     op = op_of(divisor, "tf.SelectV2")
     if divisor is y or op is None:
         return divisor is y
@@ -159,13 +164,21 @@ def _is_test(test: Value, kind: str, x: Value, number: float) -> bool:
 
 
 def _signs_differ(test: Value, x: Value, y: Value) -> bool:
-    """Return whether a test is that one of two numbers is negative; of a size, which is not, whether the other is."""
-    if _is_size(y) and y.shape == ():
+    """Return whether a test is that one of two numbers is negative; of a size or constant that is not, whether the
+    other is."""
+    if bool(np.all(y.data >= 0)) if y.data is not None else y.shape == () and _is_size(y):
         return _is_negative(test, x)
     op = op_of(test, "tf.NotEqual")
     if op is None:
         return False
-    return any(_is_negative(one, x) and _is_negative(other, y) for one, other in either_way(op))
+    return any(_is_negative(one, x) and _tells_sign(other, y) for one, other in either_way(op))
+
+
+def _tells_sign(test: Value, y: Value) -> bool:
+    """Return whether a test is that y is negative: an op, or of constants what it makes."""
+    if test.data is None or y.data is None:
+        return _is_negative(test, y)
+    return np.array_equal(test.data, y.data < 0)
 
 
 def _leaves(test: Value, x: Value, number: float, rest: Value | None) -> bool:

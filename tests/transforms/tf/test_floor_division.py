@@ -56,6 +56,33 @@ def test_near_misses_of_a_rest(old: str, new: str) -> None:
     check_pass("simplify-stablehlo", _main(*lines))
 
 
+def _floats(lines: list[str], dtype: str = "float32") -> str:
+    return _main(*lines).replace("int32", dtype)
+
+
+def test_a_rest_of_floats_has_a_name() -> None:
+    named = "%y: int32[n] = tf.FloorMod(%x, int32[] 3)"
+    check_pass("floor-division", _floats(_REST), _floats([*_REST[:-1], named]))
+    check_pass("floor-division", _floats(_REST, "float16"))
+
+
+def _with_signs(divisor: str, signs: str) -> list[str]:
+    lines = [line.replace("int32[] 3", divisor) for line in _REST]
+    differ = f"%differ: bool[n] = tf.NotEqual(%below, {signs})"
+    return [*lines[:3], differ, lines[3].replace("%below", "%differ"), *lines[4:]]
+
+
+@pytest.mark.parametrize(("divisor", "signs", "fits"), [
+    ("int32[] -3", "bool[] True", True), ("int32[2] [3, -2]", "bool[2] [False, True]", True),
+    ("int32[2] [3, -2]", "bool[2] [True, False]", False), ("int32[] -3", "bool[] False", False),
+    ("int32[] 3", "bool[] True", False),
+])  # fmt: skip
+def test_a_constant_divisor_may_be_negative(divisor: str, signs: str, fits: bool) -> None:
+    lines = _with_signs(divisor, signs)
+    named = f"%y: int32[n] = tf.FloorMod(%x, {divisor})"
+    check_pass("floor-division", _floats(lines), _floats([*lines[:-1], named]) if fits else None)
+
+
 _REMAINDER = [
     "%zero: bool[n] = tf.Equal(%z, int32[] 0)", "%minus: bool[n] = tf.Equal(%z, int32[] -1)",
     "%odd: bool[n] = tf.LogicalOr(%zero, %minus)", "%d: int32[n] = tf.SelectV2(%odd, int32[] 1, %z)",
