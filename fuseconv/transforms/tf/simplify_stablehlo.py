@@ -301,6 +301,13 @@ def _held(index: Value, low: Value, high: Value, tf: TfBuilder) -> Value:
     return tf.add("Maximum", [made, low], {}, index.dtype, index.shape)
 
 
+def _absolute(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Forward what is not negative, as `jax.nn.logsumexp` has it: Abs(Sum(Exp(x))) -> Sum(Exp(x))."""
+    x = op.operands[0]
+    power = operand_of(x, "tf.Sum") or x
+    return None if x is None or operand_of(power, "tf.Exp") is None else [x]
+
+
 def _filled(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name a broadcast of one number: BroadcastTo(0, shape) -> Fill(shape, 0)."""
     x, shape = op.operands
@@ -395,7 +402,7 @@ def _one_more(value: Value) -> Value | None:
 
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
-    "tf.BatchMatMulV2": _shared_weights,
+    "tf.Abs": _absolute, "tf.BatchMatMulV2": _shared_weights,
     "tf.BroadcastTo": _filled, "tf.Cast": one_hot, "tf.ConcatV2": mirrored_padding, "tf.Expm1": elu_below_zero,
     "tf.GatherNd": batch_gather,
     "tf.GatherV2": strided_slice, "tf.LogicalAnd": _in_bounds,

@@ -330,3 +330,12 @@ def test_what_is_not_transposed_or_read_otherwise_is_reduced_as_it_is() -> None:
     total = ["%t: float32[n,4] = tf.Max(%x, int32[] 1)", "%y: float32[4,n] = tf.Transpose(%t, int32[2] [1, 0])"]
     check_pass("simplify-stablehlo", _main(*total, input=_IMAGE))
     check_pass("simplify-stablehlo", _main(_MOVED, *total, result="%a, %t, %y", input=_IMAGE))
+
+
+def test_a_sum_of_powers_is_not_negative() -> None:
+    sums = ["%a: float32[n,4] = tf.Exp(%x)", "%b: float32[n,1] = tf.Sum(%a, int32[1] [1]) {'keep_dims': True}"]
+    after = "%y: float32[n,1] = tf.Log(%b)"
+    check_pass("simplify-stablehlo", _main(*sums, "%c: float32[n,1] = tf.Abs(%b)", after.replace("%b", "%c")),
+               _main(*sums, after))  # fmt: skip
+    check_pass("simplify-stablehlo", _main("%a: float32[n,4] = tf.Tanh(%x)", "%y: float32[n,4] = tf.Abs(%a)"))
+    check_pass("simplify-stablehlo", _main(sums[0], "%y: float32[n,4] = tf.Abs(%a)"), _main(sums[0], result="%a"))
