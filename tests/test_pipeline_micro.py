@@ -47,7 +47,6 @@ _REFUSED = {
 # Those of which it lacks ops.
 _LACKS = {
     "atan2__002": ["ATAN2"], "attention": ["GELU"], "bitcast__000": ["BITCAST"],
-    "broadcast_to__000": ["TILE"],
     "broadcast_gradient_args__000": ["REDUCE_ANY", "WHERE"], "gelu__000": ["GELU"], "matrix_diag__001": ["MATRIX_DIAG"],
     "multinomial__002": ["MULTINOMIAL"], "one_hot__001": ["ONE_HOT"], "random_uniform__002": ["RANDOM_UNIFORM"],
     "range__002": ["RANGE"], "reverse_sequence__002": ["REVERSE_SEQUENCE"], "scatter_nd__002": ["SCATTER_ND"],

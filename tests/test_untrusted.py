@@ -212,8 +212,8 @@ def strings(graph: Frozen) -> str:
 
 
 def spectrum(graph: Frozen) -> str:
-    size = graph.constant("n", np.array([4_000], np.int32))
-    row = graph.node("row", "Placeholder", dtype={"type": FLOAT}, shape={"shape": {"dim": [{"size": 4_000}]}})
+    size = graph.constant("n", np.array([4_001], np.int32))  # a prime
+    row = graph.node("row", "Placeholder", dtype={"type": FLOAT}, shape={"shape": {"dim": [{"size": 4_001}]}})
     graph.node("s", "RFFT", row.name, size, Treal={"type": FLOAT}, Tcomplex={"type": types.COMPLEX64.tf})
     graph.node("y", "ComplexAbs", "s", T={"type": types.COMPLEX64.tf}, Tout={"type": FLOAT})
     return "y"
