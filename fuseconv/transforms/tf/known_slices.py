@@ -6,10 +6,10 @@ import numpy as np
 
 from fuseconv.ir.dims import Dim, ceildiv
 from fuseconv.ir.graph import Op, Value
-from fuseconv.ir.terms import either_way
+from fuseconv.ir.terms import either_way, op_of
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.iota import counts_up
-from fuseconv.tf.operands import content_of, is_reversal
+from fuseconv.tf.operands import added_units, content_of, is_reversal
 from fuseconv.tf.traits import ADDS, RESHAPES
 from fuseconv.transforms.tf.slice_bounds import elements_of, slice_bounds
 
@@ -39,6 +39,35 @@ def open_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
         for axis, (first, last, size) in enumerate(zip(starts, ends, x.shape))
     ]  # fmt: skip
     return _cut(op, x, opened, steps, tf)
+
+
+def shrunk_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Take single rows without their dimensions: Reshape(StridedSlice(x, [2], [3]) [1, b, 4], [b, 4]) -> x[2].
+
+    Columns keep theirs: they are parts of indices, and joined again."""
+    cut = op_of(op.operands[0], "tf.StridedSlice")
+    if cut is None or set(cut.attrs) - _OPEN or len(cut.result.uses) != 1:
+        return None
+    x, *bounds = cut.operands
+    before, after = cut.result.shape, op.result.shape
+    units = added_units(after, before) if before is not None and after is not None else None
+    known = [bound.data for bound in bounds if bound is not None and bound.data is not None]
+    if not units or x is None or x.shape is None or len(known) != 3:
+        return None
+    starts, ends, steps = (data.reshape(-1).tolist() for data in known)
+    if max(units) >= min(len(starts), x.rank - 1):  # type: ignore[operator]
+        return None
+    masks = {name: cut.attrs.get(name, 0) for name in _OPEN}
+    for axis in units:
+        if masks["begin_mask"] >> axis & 1:
+            starts[axis] = 0
+        if masks["end_mask"] >> axis & 1:
+            ends[axis] = x.shape[axis]
+        if starts[axis] < 0 or ends[axis] != starts[axis] + 1 or steps[axis] != 1:
+            return None
+    single = sum(1 << axis for axis in units)
+    attrs = {name: mask & ~single for name, mask in masks.items() if mask & ~single} | {"shrink_axis_mask": single}
+    return [tf.add("StridedSlice", [x, *map(tf.ints, (starts, ends, steps))], attrs, op.result.dtype, after)]
 
 
 def placed_slice(op: Op, tf: TfBuilder) -> list[Value] | None:

@@ -23,7 +23,7 @@ from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softpl
 from fuseconv.transforms.tf.floor_division import floor_division, floor_remainder, fold_comparison
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
-from fuseconv.transforms.tf.known_slices import open_slice, placed_slice, strided_slice
+from fuseconv.transforms.tf.known_slices import open_slice, placed_slice, shrunk_slice, strided_slice
 from fuseconv.transforms.tf.mirrored_padding import mirrored_padding
 from fuseconv.transforms.tf.one_hot_rows import one_hot
 from fuseconv.transforms.tf.plain_reshapes import plain_reshape
@@ -372,7 +372,8 @@ def _reshaped(op: Op, tf: TfBuilder) -> list[Value] | None:
     fill = op_of(operand_of(op.operands[0], SLICES), "tf.Fill")
     shape = op.operands[1] if op.kind == "tf.Reshape" else None
     if fill is None or shape is None or shape.is_const:
-        return _element(op, tf) or (plain_reshape(op, tf) if shape is not None else None)
+        made = _element(op, tf) or shrunk_slice(op, tf)
+        return made or (plain_reshape(op, tf) if shape is not None else None)
     return [tf.add("Fill", [shape, fill.operands[1]], {}, fill.result.dtype, op.result.shape)]
 
 

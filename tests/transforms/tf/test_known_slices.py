@@ -106,3 +106,23 @@ def test_the_last_element_is_a_slice(back: int, named: bool) -> None:
     made = _sliced(*lines, "%y: float32[b] = tf.GatherV2(%x, %k, int32[] 1)")
     masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
     assert made == ([[0, -1], [0, 0], [1, 1], masks] if named else None)
+
+
+@pytest.mark.parametrize(("bounds", "masks", "after"), [
+    ("int32[2] [3, 0], int32[2] [4, 0], int32[2] [1, 1]", "'begin_mask': 2, 'end_mask': 2",
+     [[3, 0], [4, 0], [1, 1], {"begin_mask": 2, "end_mask": 2, "shrink_axis_mask": 1}]),
+    ("int64[2] [9, 0], int64[2] [1, 0], int64[2] [1, 1]", "'begin_mask': 3, 'end_mask': 2",
+     [[0, 0], [1, 0], [1, 1], {"begin_mask": 2, "end_mask": 2, "shrink_axis_mask": 1}]),
+    # Of an unknown number of rows nobody knows the last; one of every other is not what a single place takes.
+    ("int32[2] [-1, 0], int32[2] [0, 0], int32[2] [1, 1]", "'begin_mask': 2, 'end_mask': 3", None),
+    ("int32[2] [3, 0], int32[2] [5, 0], int32[2] [2, 1]", "'begin_mask': 2, 'end_mask': 2", None),
+])  # fmt: skip
+def test_a_single_row_without_its_dimension(bounds: str, masks: str, after: list | None) -> None:
+    cut = f"%c: float32[1,t] = tf.StridedSlice(%x, {bounds}) {{{masks}}}"
+    assert _sliced(cut, "%y: float32[t] = tf.Squeeze(%c) {'squeeze_dims': [0]}") == after
+
+
+def test_a_single_column_keeps_its_dimension() -> None:
+    cut = "%c: float32[b,1] = tf.StridedSlice(%x, int32[2] [0, 3], int32[2] [0, 4], int32[2] [1, 1])"
+    masks = "{'begin_mask': 1, 'end_mask': 1}"
+    assert _sliced(f"{cut} {masks}", "%y: float32[b] = tf.Squeeze(%c) {'squeeze_dims': [1]}") is None
