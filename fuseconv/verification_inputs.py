@@ -31,7 +31,9 @@ from fuseconv.tfl.index_bounds import Bound
 _BATCHES = (1, 3)
 _SIZES = (7, 32, 64, 224)
 _BOUNDS = (8, 2)
+# Of all inputs together, which are drawn in numbers of 8 bytes or more.
 _MOST_BYTES = 1 << 30
+_LEAST_ITEM = 8
 
 
 class Range(NamedTuple):
@@ -73,8 +75,10 @@ class Draws:
     def feed(self, batch: int, size: int, limits: Range) -> Arrays:
         """Return random inputs. Raises InputError for more than a machine may have memory for."""
         shapes = {name: _shape(spec, batch, size) for name, spec in self.specs.items()}
+        total = 0
         for name, shape in shapes.items():
-            if math.prod(shape) * self.specs[name].dtype.itemsize > _MOST_BYTES:
+            total += math.prod(shape) * max(self.specs[name].dtype.itemsize, _LEAST_ITEM)
+            if total > _MOST_BYTES:
                 raise InputError(f"the input {name!r} takes an array of {dims_text(shape)}, which is too large to draw")
         return {name: self._array(name, shape, limits) for name, shape in shapes.items()}
 

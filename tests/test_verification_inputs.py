@@ -113,6 +113,12 @@ def test_inputs_that_no_memory_holds_are_not_drawn() -> None:
         draws.feed(1, 7, draws.ranges()[0])
 
 
+def test_inputs_that_no_memory_holds_together_are_not_drawn() -> None:
+    draws = Draws({name: Spec(np.dtype(np.float32), (1 << 26,)) for name in "xyz"}, {}, np.random.default_rng(0))
+    with pytest.raises(InputError, match=r"'z' takes an array .* too large"):
+        draws.feed(1, 7, draws.ranges()[0])
+
+
 def test_whole_numbers_of_a_range_that_the_caller_knows() -> None:
     specs = {"ids": Spec(np.dtype(np.int64), (None, 50)), "n": Spec(np.dtype(np.int8), ())}
     ranges = {"ids": (2**63 - 3, 2**63 - 1), "n": (-128, -127)}
