@@ -221,6 +221,8 @@ def _places(a: Any, count: int) -> Any:
 
 
 def _indexing() -> None:
+    case("grid_dynamic", lambda a: a[:, 1::2, ::3], "b,6,5,2")
+    case("grid_and_rows_dynamic", lambda a: a[:, ::-2, 2:], "b,6,5,2")
     starts = np.array([-2, 0, 5, 11], np.int32)
     for name, less in (("frames_dynamic", 0), ("frames_less_dynamic", 1)):
         case(name, lambda a, i, less=less: jax.vmap(

@@ -139,6 +139,48 @@ def strided_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
     return [tf.add("StridedSlice", operands, attrs, x.dtype, op.result.shape)]
 
 
+def grid_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Slice what constant places take that are a grid: GatherNd(x, [[[0, 1], [0, 3]], [[2, 1], [2, 3]]]) ->
+    x[0:3:2, 1:4:2], as JAX writes x[::2, 1::2] of sizes that it knows."""
+    x, places = op.operands
+    grid = None if places is None else places.data
+    if x is None or x.shape is None or grid is None or not grid.size or grid.ndim != grid.shape[-1] + 1:
+        return None
+    bounds: list[tuple] = []
+    strides = []
+    for axis, size in enumerate(x.shape[: grid.ndim - 1]):
+        line = np.moveaxis(grid[..., axis], axis, -1)
+        first, step = int(line.flat[0]), int(line.flat[1] - line.flat[0]) if line.shape[-1] > 1 else 1
+        last = first + step * (line.shape[-1] - 1)
+        inside = isinstance(size, int) and 0 <= first <= last < size and step > 0
+        if not inside or not (line == np.arange(first, last + 1, step)).all():
+            return None
+        bounds.append((first, last + 1, size))
+        strides.append(step)
+    bounds += [(0, size, size) for size in x.shape[len(bounds) :]]
+    return _cut(op, x, bounds, strides + [1] * (len(bounds) - len(strides)), tf)
+
+
+def transposed_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Slice between transpositions that undo one another: Transpose(StridedSlice(Transpose(x))) -> StridedSlice(x)."""
+    cut = op_of(op.operands[0], "tf.StridedSlice")
+    first = None if cut is None else op_of(cut.operands[0], "tf.Transpose")
+    if cut is None or first is None or set(cut.attrs) - _OPEN or len(cut.result.uses) != 1:
+        return None
+    x, before = first.operands
+    constants = [value.data for value in (op.operands[1], before, *cut.operands[1:]) if value is not None]
+    if x is None or any(data is None or data.size != x.rank for data in constants):
+        return None
+    order, moved, *bounds = (np.reshape(data, -1) for data in constants)  # type: ignore[arg-type]
+    if (moved[order] != np.arange(x.rank or 0)).any():
+        return None
+    masks = {
+        name: sum((mask >> int(axis) & 1) << at for at, axis in enumerate(order)) for name, mask in cut.attrs.items()
+    }
+    operands = [x, *(tf.ints(bound[order]) for bound in bounds)]
+    return [tf.add("StridedSlice", operands, masks, x.dtype, op.result.shape)]
+
+
 def _counted(indices: Value, size: Dim) -> tuple[Dim, int] | None:
     """Return the first of numbers that count, and the step between them. They may be held within a dimension of this
     size, in which a slice lies anyway."""

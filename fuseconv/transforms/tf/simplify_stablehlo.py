@@ -23,7 +23,14 @@ from fuseconv.transforms.tf.exponential_units import elu, elu_below_zero, softpl
 from fuseconv.transforms.tf.floor_division import floor_division, floor_remainder, fold_comparison
 from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 from fuseconv.transforms.tf.known_conditions import TESTS, plain_choice, test_of_boolean
-from fuseconv.transforms.tf.known_slices import open_slice, placed_slice, shrunk_slice, strided_slice
+from fuseconv.transforms.tf.known_slices import (
+    grid_slice,
+    open_slice,
+    placed_slice,
+    shrunk_slice,
+    strided_slice,
+    transposed_slice,
+)
 from fuseconv.transforms.tf.mirrored_padding import mirrored_padding
 from fuseconv.transforms.tf.one_hot_rows import one_hot
 from fuseconv.transforms.tf.plain_reshapes import plain_reshape
@@ -339,8 +346,10 @@ def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
 
 
 def _transposed(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Transpose what products are made of, or make a product in that order; else reduce what is transposed anyway."""
-    return transposed_product(op, tf) or transposed_einsum(op, tf) or _transposed_reduction(op, tf)
+    """Transpose what products are made of, or make a product in that order; else reduce what is transposed anyway, or
+    slice what is transposed back."""
+    made = transposed_product(op, tf) or transposed_einsum(op, tf) or _transposed_reduction(op, tf)
+    return made or transposed_slice(op, tf)
 
 
 def _transposed_reduction(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -377,6 +386,11 @@ def _reshaped(op: Op, tf: TfBuilder) -> list[Value] | None:
     return [tf.add("Fill", [shape, fill.operands[1]], {}, fill.result.dtype, op.result.shape)]
 
 
+def _places(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Slice a grid, or gather in each element of a batch."""
+    return grid_slice(op, tf) or batch_gather(op, tf)
+
+
 def _element(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Slice a vector of one element, which was taken as a scalar: Reshape(x[2], [1]) -> x[2:3].
 
@@ -405,7 +419,7 @@ def _one_more(value: Value) -> Value | None:
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.Abs": _absolute, "tf.BatchMatMulV2": _shared_weights,
     "tf.BroadcastTo": _filled, "tf.Cast": one_hot, "tf.ConcatV2": mirrored_padding, "tf.Expm1": elu_below_zero,
-    "tf.GatherNd": batch_gather,
+    "tf.GatherNd": _places,
     "tf.GatherV2": strided_slice, "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
     "tf.StridedSlice": open_slice, "tf.Sub": _difference,

@@ -21,8 +21,16 @@ _LAST = "%last: int32[] = tf.AddV2(%t, int32[] -1)"
 def _sliced(*lines: str) -> list | None:
     """Return begins, ends, strides and masks of the slice that the last of the lines becomes; None if it becomes
     none."""
-    text = "main {\n" + "\n".join(["input %x: float32[b,t]", *_SIZES, *lines, "return %y"]) + "\n}"
-    module, _ = module_of(text)
+    return _slice_of(["input %x: float32[b,t]", *_SIZES, *lines])
+
+
+def _of_cube(*lines: str) -> list | None:
+    """Return the same of lines that read %q, whose shape comes last."""
+    return _slice_of([f"input %q: float32[{lines[-1]}]", *lines[:-1]])
+
+
+def _slice_of(lines: list[str]) -> list | None:
+    module, _ = module_of("main {\n" + "\n".join([*lines, "return %y"]) + "\n}")
     canonicalize(module, Report())
     simplify_stablehlo(module)
     (graph,) = module.graphs()
@@ -126,3 +134,32 @@ def test_a_single_column_keeps_its_dimension() -> None:
     cut = "%c: float32[b,1] = tf.StridedSlice(%x, int32[2] [0, 3], int32[2] [0, 4], int32[2] [1, 1])"
     masks = "{'begin_mask': 1, 'end_mask': 1}"
     assert _sliced(f"{cut} {masks}", "%y: float32[b] = tf.Squeeze(%c) {'squeeze_dims': [1]}") is None
+
+
+@pytest.mark.parametrize(("places", "shape", "after"), [
+    ("[[[0, 1], [0, 3]], [[2, 1], [2, 3]], [[4, 1], [4, 3]]]", "3,2,b,2",
+     [[0, 1, 0, 0], [5, 4, 0, 2], [2, 2, 1, 1], {"begin_mask": 13, "end_mask": 12}]),
+    ("[[[1, 4]]]", "1,1,b,2", [[1, 4, 0, 0], [2, 5, 0, 2], [1, 1, 1, 1], {"begin_mask": 12, "end_mask": 14}]),
+    ("[[[0, 1], [0, 3]], [[2, 1], [2, 4]]]", "2,2,b,2", None),  # no grid
+    ("[[[2, 1]], [[0, 1]]]", "2,1,b,2", None),  # backwards
+    ("[[[4, 1]], [[8, 1]]]", "2,1,b,2", None),  # beyond the end, where TensorFlow fails or reads 0
+])  # fmt: skip
+def test_a_grid_of_known_places_is_a_slice(places: str, shape: str, after: list | None) -> None:
+    rows, columns = (int(size) for size in shape.split(",")[:2])
+    made = _of_cube(f"%y: float32[{shape}] = tf.GatherNd(%q, int32[{rows},{columns},2] {places})", "6,5,b,2")
+    assert made == after
+
+
+@pytest.mark.parametrize(("moved", "back", "after"), [
+    ("1, 2, 0, 3", "2, 0, 1, 3", [[0, 1, 0, 0], [0, 0, 4, 0], [1, 2, 1, 1], {"begin_mask": 13, "end_mask": 11}]),
+    ("1, 2, 0, 3", "1, 0, 2, 3", None),
+])  # fmt: skip
+def test_a_slice_between_transpositions(moved: str, back: str, after: list | None) -> None:
+    shapes = {"2, 0, 1, 3": "b,3,4,2", "1, 0, 2, 3": "4,3,b,2"}
+    made = _of_cube(
+        f"%t1: float32[6,5,b,2] = tf.Transpose(%q, int32[4] [{moved}])",
+        "%c: float32[3,4,b,2] = tf.StridedSlice(%t1, int32[4] [1, 0, 0, 0], int32[4] [0, 4, 0, 0], "
+        "int32[4] [2, 1, 1, 1]) {'begin_mask': 14, 'end_mask': 13}",
+        f"%y: float32[{shapes[back]}] = tf.Transpose(%c, int32[4] [{back}])", "b,6,5,2",
+    )  # fmt: skip
+    assert made == after

@@ -22,6 +22,10 @@ def test_the_numbers_of_rows_are_constants_where_a_batch_is_known(name: str, mos
     assert ops["MUL"] == 0 and ops.total() <= most
 
 
+def test_a_grid_of_known_places_is_sliced(tmp_path: Path) -> None:
+    assert check_case("indexing/grid_dynamic", tmp_path) == {"STRIDED_SLICE": 1}
+
+
 @pytest.mark.parametrize("place", [-3, 0, 2, 9])
 def test_one_row_is_gathered_and_one_of_a_known_place_is_sliced(place: int) -> None:
     x, where = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([place], np.int32)
