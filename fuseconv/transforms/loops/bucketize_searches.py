@@ -136,7 +136,6 @@ class _Search:
             made.append(run.run_loop(self.op, items)[self.result.index].reshape(-1))
         return np.concatenate(made)[: len(numbers)].astype(np.int64)
 
-
     def _start(self, value: Value | None, sizes: dict[str, Dim]) -> np.ndarray:
         """Return what an operand holds before the loop, where sizes are these: a constant, sizes or one number."""
         assert value is not None
