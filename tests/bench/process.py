@@ -21,7 +21,7 @@ MEGABYTE = 1e6 if sys.platform == "darwin" else 1e6 / 1024  # ru_maxrss counts b
 
 
 class WorkerError(Exception):
-    """A process failed; the text is the last line that it wrote to stderr."""
+    """A process failed; the text is the signal that ended it, or the last line that it wrote to stderr."""
 
 
 @dataclass
@@ -70,6 +70,8 @@ def run(command: Sequence[str | os.PathLike], limits: Limits | None = None, **en
             raise WorkerError(f"no end in {limits.seconds:g} s")
         for stream in (stdout, stderr):
             stream.seek(0)
+        if child.returncode < 0:
+            raise WorkerError(f"it ends by {signal.Signals(-child.returncode).name}")
         if child.returncode:
             lines = [line for line in stderr.read().splitlines() if line.strip()]
             raise WorkerError(lines[-1] if lines else f"exit code {child.returncode}")

@@ -83,13 +83,14 @@ def markdown(results: dict[str, dict[str, dict[str, Result]]]) -> str:
                 if side in sides:
                     title = mode if side == "ours" else f"{mode}, `--rnn auto`"
                     rows.append([name, title, *_cells(sides[side], sides["peer"], sides.get("float", {}))])
-    lines = aligned(rows)
+    failed: dict[str, list[str]] = {}
     for name, modes in results.items():
         for mode, sides in modes.items():
-            lines += [
-                f"\n{name}, {mode}, {side} failed: {sides[side]['failed']}" for side in sides if "failed" in sides[side]
-            ]
-    return "\n".join([_CAPTION, "", *lines])
+            for side, result in sides.items():
+                if "failed" in result:
+                    failed.setdefault(f"{side} failed: {result['failed']}", []).append(f"{name}, {mode}")
+    lines = [f"\n{why} ({'; '.join(where)})" for why, where in failed.items()]
+    return "\n".join([_CAPTION, "", *aligned(rows), *lines])
 
 
 _CAPTION = (
