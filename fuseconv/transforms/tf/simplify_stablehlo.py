@@ -386,7 +386,7 @@ def _reshaped(op: Op, tf: TfBuilder) -> list[Value] | None:
     return [tf.add("Fill", [shape, fill.operands[1]], {}, fill.result.dtype, op.result.shape)]
 
 
-def _places(op: Op, tf: TfBuilder) -> list[Value] | None:
+def _gathered(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Slice a grid, or gather in each element of a batch."""
     return grid_slice(op, tf) or batch_gather(op, tf)
 
@@ -419,7 +419,7 @@ def _one_more(value: Value) -> Value | None:
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.Abs": _absolute, "tf.BatchMatMulV2": _shared_weights,
     "tf.BroadcastTo": _filled, "tf.Cast": one_hot, "tf.ConcatV2": mirrored_padding, "tf.Expm1": elu_below_zero,
-    "tf.GatherNd": _places,
+    "tf.GatherNd": _gathered,
     "tf.GatherV2": strided_slice, "tf.LogicalAnd": _in_bounds,
     "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product, "tf.Relu": _relu, "tf.SelectV2": _select,
     "tf.StridedSlice": open_slice, "tf.Sub": _difference,
