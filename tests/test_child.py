@@ -75,23 +75,29 @@ def test_what_is_not_survived_is_an_error() -> None:
         survive(os.abort, 1)
 
 
-def test_a_child_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
-    place = tmp_path / "pid"
+def test_a_child_does_not_outlive_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, waiting, wait = tmp_path / "pid", threading.Event(), os.waitpid
+
+    def waitpid(pid: int, options: int) -> tuple[int, int]:
+        waiting.set()
+        return wait(pid, options)
 
     def work() -> None:
         place.write_text(f"{os.getpid()}")
         time.sleep(60)
 
     def interrupt() -> None:
+        waiting.wait()  # Python drops what is raised in its callbacks after a fork, as in those of its collector
         while not place.exists() or not place.read_text():
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
+    monkeypatch.setattr("fuseconv.child.os.waitpid", waitpid)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts with & ignores it
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        # Python drops what is raised in a callback of its collector, and Hypothesis has one.
+        # Hypothesis has a callback of the collector.
         with collector_paused(), pytest.raises(KeyboardInterrupt):
             try_in_child(work, 5, 1 << 25)
     finally:
