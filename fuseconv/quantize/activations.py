@@ -1,4 +1,4 @@
-"""Compute what has slow kernels of int8 as it is fast on a CPU: activations and quotients.
+"""Compute what has slow kernels of int8 as it is fast on a CPU: activations.
 
 LiteRT's own kernels of these take 4 to 30 ns an element on x86, and XNNPACK has none for int8. For floats it has, which
 take 0.1 ns with a DEQUANTIZE and a QUANTIZE around them, and round once. Where all is to be in integers, activations
@@ -17,7 +17,7 @@ from fuseconv.tfl.integer import Kernels
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS
 
 # XNNPACK has kernels of them for floats, and none for int8. RELU fused into a sum is as fast.
-_SLOW = frozenset({"DIV", "HARD_SWISH", "PRELU", "SQUARED_DIFFERENCE"})
+_SLOW = frozenset({"HARD_SWISH", "PRELU", "SQUARED_DIFFERENCE"})
 _WHY = "on a CPU floats are faster, with conversions around it"
 # XNNPACK takes sums whose operands have steps of at least and less than so many steps of the result. LiteRT's own
 # kernel ends the process where it has steps finer than those of an operand by 1 << 19.

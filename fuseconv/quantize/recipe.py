@@ -7,7 +7,7 @@ tensor, it is made with the scale that its reader needs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,15 +29,15 @@ from fuseconv.quantize.recurrent_products import (
 )
 from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.quantize.steep_ops import lost_in_steps
-from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
+from fuseconv.quantize.target_kernels import refused_integers
+from fuseconv.targets.target import Target
+from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, UNSAFE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
-from fuseconv.tfl.quotients import divides, least_steps
 from fuseconv.tfl.traits import CONTROL_FLOW
 
 Ranges = Mapping[Value, Range]
 # Steps that are nearer to each other are alike.
 _LIKE_STEPS = 0.05
-_WRONG_QUOTIENTS = "its kernel is wrong for small numbers over divisors that vary as much"
 _ADDS_UP = "its rounding errors would add up over the steps of a loop"
 _BETWEEN_FLOATS = "what is around it is float"
 
@@ -105,11 +105,12 @@ def data_operands(op: Op) -> list[Value]:
 
 def choose_recipes(
     module: Module, ranges: MutableMapping[Value, Range], kernels: Kernels, selection: Selection = EVERYTHING,
-    float_sums: bool = True, hybrid: bool = False,
+    float_sums: bool = True, hybrid: bool = False, target: Target | None = None,
 ) -> dict[Graph, Recipe]:  # fmt: skip
     """Decide for each op of a module whether it computes in integers, and with which scales. ranges: gets those of
     the inputs of loops, and wider ones for steps of unrolled loops. float_sums: what loops sum up over steps is float
-    where other tensors have 8 bits, or else has 16. hybrid: products around float sums quantize rows as they come."""
+    where other tensors have 8 bits, or else has 16. hybrid: products around float sums quantize rows as they come.
+    target: what it takes of floats alone stays float."""
     join_steps(module, ranges)
     join_ranges(module, ranges)
     main = {signature.graph for signature in module.signatures}
@@ -117,6 +118,8 @@ def choose_recipes(
     for graph in module.graphs():
         wider = narrow_ranges(graph, ranges, kernels)
         why = activations.left_float(graph, kernels, hybrid) | coarse_ops(graph, ranges, wider, kernels, graph in main)
+        if target is not None:
+            why |= refused_integers(graph, kernels, target)
         recipes[graph] = _sorted_ops(graph, ranges, why, kernels, selection)
     if kernels.activations is types.INT8:
         if float_sums:
@@ -218,7 +221,7 @@ def _refusal(op: Op, ranges: Ranges, recipe: Recipe) -> str:
     if op.type in CONTROL_FLOW:
         return "what it hands to its bodies is float"
     if op not in kernels:
-        return f"{op.type} has no kernel for {kernels.activations}"
+        return UNSAFE.get(op.type) or f"{op.type} has no kernel for {kernels.activations}"
     if any(value.quantization or value.variable for value in (*op.operands, *op.results) if value is not None):
         return "it keeps a state, or is quantized already"
     why = _linear_refusal(op, recipe)
@@ -319,15 +322,10 @@ class _Scales:
                 self._read_carried(op.operands, op.results, self.recipe.carried[op])
             if op not in self.integer:
                 continue
-            quotient = self._of_quotient(op) if op.type == "DIV" else None
-            if op.type == "DIV" and quotient is None:
-                self.integer.remove(op)
-                self.recipe.why[op] = _WRONG_QUOTIENTS
-                continue
             if op.kind != fake_quant.KIND:
                 self._read(data_operands(op), self.recipe.type_of(op.result))
             for value in floats(op.results):
-                self.scales[value] = quotient or self._of_result(op, value)
+                self.scales[value] = self._of_result(op, value)
             if op.kind == lstm.KIND:
                 output, cell = op.operands[lstm.OUTPUT_STATE], op.operands[lstm.CELL_STATE]
                 assert output is not None and cell is not None
@@ -370,22 +368,6 @@ class _Scales:
         wanted = self._wanted(value)
         return self._shifted(op, wanted) or self._apart(op, wanted)
 
-    def _of_quotient(self, op: Op) -> Quantization | None:
-        """Return a scale with which DIV is right: if not the one that its reader has as well, that of its range, or
-        that without room for later inputs; None if there is none."""
-        dtype, found = self.recipe.type_of(op.result), self.ranges[op.result]
-        x, y = floats(op.operands)
-        numerator, divisor = self._as_read(x, dtype), self._as_read(y, dtype)
-        negative, least = self._range(y).least < 0, least_steps(x.data, numerator)
-        scales = (parameters(each, dtype) for each in (self._wanted(op.result), found, replace(found, fixed=True)))
-        return next((made for made in scales if divides(numerator, divisor, made, dtype, negative, least)), None)
-
-    def _as_read(self, value: Value, dtype: DType) -> Quantization:
-        """Return the scale of an operand as an op of a type reads it."""
-        if value.is_const or self.recipe.type_of(value) is not dtype:
-            return parameters(self._range(value), dtype)
-        return self.scales.get(value) or parameters(self._wanted(value), dtype)
-
     def _apart(self, op: Op, wanted: Range) -> Quantization:
         """Return the scale of a result, in other steps than those of an operand that is moved by fewer numbers.
 
@@ -426,10 +408,6 @@ class _Scales:
             return False
         values = op.operands[0], op.result
         return not any(value in self.recipe.exact or value in self.recipe.wide for value in values)
-
-    def _range(self, value: Value | None) -> Range:
-        assert value is not None
-        return self.ranges[value] if value.data is None else self._of(value)
 
     def _of(self, constant: Value) -> Range:
         assert constant.data is not None

@@ -116,7 +116,8 @@ def to_integers(
     # TFLite Micro, which files with a plan are for, has no kernels of floats beside int8, and so have others few.
     on_cpu = not report.plans_arena and (target is None or target.on_cpu)
     hybrid, narrow = float_sums and on_cpu, set[Op]()
-    for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection, float_sums, hybrid).items():
+    ranges = calibration.ranges
+    for graph, recipe in choose_recipes(module, ranges, kernels, selection, float_sums, hybrid, target).items():
         changed = recipe.integer | recipe.hybrid | recipe.carried.keys()
         for op in graph.ops:
             if op in changed or (op.results and op.result in recipe.states):

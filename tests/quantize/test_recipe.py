@@ -6,8 +6,7 @@ import pytest
 
 from fuseconv.ir import types
 from fuseconv.quantize.recipe import choose_recipes
-from fuseconv.tfl.integer import INT8, INT16, Kernels
-from fuseconv.tfl.quotients import divides
+from fuseconv.tfl.integer import INT8, INT16
 from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
 
@@ -39,11 +38,7 @@ def test_why_an_op_stays_float(op: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(("op", "ranges", "stays"), [
-    ("tfl.DIV(%x, %v)", {"v": (0, 3)}, "its divisor comes near zero"),
-    ("tfl.DIV(%x, %v)", {"v": (1, 99)}, "its divisor comes near zero"),
-    ("tfl.DIV(%x, %v)", {"v": (-9, -1)}, "its kernel is wrong for small numbers over divisors that vary as much"),
-    ("tfl.DIV(%x, %v)", {"v": (-3, -1)}, ""),
-    ("tfl.DIV(float32[] 1, %v)", {"v": (1, 9)}, ""),
+    ("tfl.DIV(%x, %v)", {"v": (1, 3)}, "its kernels of integers fail over a divisor that is stored as 0"),
     ("tfl.SUB(%x, %v)", {"v": (-2, 2), "y": (-0.01, 0.01)}, "its operands cancel out"),
     ("tfl.SUB(%x, %v)", {"v": (-2, 2), "y": (-0.5, 0.5)}, ""),
     ("tfl.RSQRT(%x)", {"x": (0.01, 1)}, "its operand comes near zero"),
@@ -168,23 +163,3 @@ def test_what_one_number_moves_gets_other_steps(moved: str, largest: float, rati
     assert scales[graph.outputs[0]].scale[0] / scales[graph.inputs[0]].scale[0] == pytest.approx(ratio, abs=1e-5)
     fine = choose_recipes(module, ranges, INT16)[graph].scales
     assert fine[graph.outputs[0]].scale[0] / fine[graph.inputs[0]].scale[0] == pytest.approx(largest, abs=1e-5)
-
-
-@pytest.mark.parametrize("kernels", [INT8, INT16])
-def test_quotients_of_small_numbers_are_right(kernels: Kernels) -> None:
-    module, _ = module_of("""
-    main {
-      input %x: float32[n,2]
-      input %v: float32[n,2]
-      %abs: float32[n,2] = tfl.ABS(%x)
-      %by: float32[n,2] = tfl.ADD(%abs, float32[] 1)
-      %y: float32[n,2] = tfl.DIV(%x, %by)
-      %z: float32[n,4] = tfl.CONCATENATION(%y, %v) {'axis': 1}
-      return %z
-    }
-    """)
-    ranges = measured(x=(-3, 3), abs=(0, 3), by=(1, 4), y=(-0.75, 0.75), v=(-50, 50), z=(-50, 50)).ranges
-    recipe = choose_recipes(module, ranges, kernels)[module.signatures[0].graph]
-    scales = {value.name: scale for value, scale in recipe.scales.items()}
-    assert not recipe.why and scales["y"].scale[0] < 0.02 * scales["z"].scale[0]
-    assert divides(scales["x"], scales["by"], scales["y"], kernels.activations)
