@@ -47,7 +47,7 @@ _SIZES = f"{_NUMBERS} int32"  # and such without
 _MOST_JOINED = 10
 
 OPS = table(
-    takes("CALL_ONCE IF WHILE VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE BROADCAST_ARGS SVDF SHAPE ZEROS_LIKE"),
+    takes("CALL_ONCE IF WHILE VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE BROADCAST_ARGS SVDF SHAPE"),
     takes("RESHAPE SQUEEZE REVERSE_V2 QUANTIZE"),
     takes("DEQUANTIZE", types("int8 uint8 int16", 0)),
     takes("CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED", _not_hybrid(0, 1)),
@@ -58,10 +58,12 @@ OPS = table(
     takes("ADD_N BATCH_TO_SPACE_ND SPACE_TO_BATCH_ND DEPTH_TO_SPACE SPACE_TO_DEPTH ELU HARD_SWISH MIRROR_PAD PRELU "
           "REDUCE_MAX REDUCE_MIN RESIZE_BILINEAR", types(_BYTES, 0)),
     takes("BATCH_MATMUL", types(_NUMBERS, 0), _not_hybrid(0, 1)),
-    takes("AVERAGE_POOL_2D EXPAND_DIMS L2_NORMALIZATION LEAKY_RELU LOGISTIC MAX_POOL_2D MEAN RELU RELU6 "
-          "RESIZE_NEAREST_NEIGHBOR SOFTMAX SUM TANH TRANSPOSE ABS RSQRT", types(_NUMBERS, 0)),
-    takes("CEIL COS CUMSUM EXP FLOOR FLOOR_DIV FLOOR_MOD L2_POOL_2D LOG NEG ROUND SIN SQRT SQUARE LOG_SOFTMAX",
-          types(_BYTES, 0)),
+    takes("ZEROS_LIKE", types("float32 int8 int32 int64", 0)),
+    takes("AVERAGE_POOL_2D EXPAND_DIMS LEAKY_RELU LOGISTIC MAX_POOL_2D MEAN RELU RELU6 "
+          "RESIZE_NEAREST_NEIGHBOR SOFTMAX SUM TANH ABS RSQRT", types(_NUMBERS, 0)),
+    takes("TRANSPOSE", types(_NUMBERS, 0), ranks_up_to(5)),
+    takes("CUMSUM L2_NORMALIZATION LOG_SOFTMAX", types(_BYTES, 0)),
+    takes("CEIL COS EXP FLOOR FLOOR_DIV FLOOR_MOD L2_POOL_2D LOG NEG ROUND SIN SQRT SQUARE", types("float32", 0)),
     takes("ARG_MAX ARG_MIN", types(_BYTES, 0), option("output_type", "INT32")),
     takes("CAST", types("float32 int8 int16 int32 uint32 bool")),
     takes("CONCATENATION", operands(1, _MOST_JOINED), types(f"{_SIZES} int64 bool")),
@@ -72,8 +74,8 @@ OPS = table(
           option("new_axis_mask", 0), option("offset", False), _spelled_out),
     takes("EMBEDDING_LOOKUP", types(_BYTES, 1)),
     takes("GATHER GATHER_ND", types(_BYTES, 0), types("int32", 1)),
-    takes("EQUAL NOT_EQUAL", types(f"{_SIZES} int64 bool", 0)),
-    takes("GREATER GREATER_EQUAL LESS LESS_EQUAL", types(f"{_SIZES} int64", 0)),
+    takes("EQUAL NOT_EQUAL", types(f"{_BYTES} int32 int64 bool", 0)),
+    takes("GREATER GREATER_EQUAL LESS LESS_EQUAL", types(f"{_BYTES} int32 int64", 0)),
     takes("LOGICAL_AND LOGICAL_NOT LOGICAL_OR REDUCE_ALL", types("bool", 0)),
     takes("MAXIMUM MINIMUM PACK", types(f"{_SIZES} int64", 0)),
     takes("SELECT_V2", types("bool", 0), types(_NUMBERS, 1, 2)),
