@@ -5,7 +5,8 @@
 
 A group norm has five dimensions so, and an image of which each pixel is repeated. What the ops between the RESHAPEs do
 not tell apart - element-wise ones, reductions and joins - is one dimension for them; so is what a TRANSPOSE between
-RESHAPEs moves as a whole, as where channels are shuffled.
+RESHAPEs moves as a whole, as where channels are shuffled or an image is cut into windows. What slices pick
+behind such a TRANSPOSE, as queries, keys and values, they pick in front of it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fuseconv.targets.signature import signature_of
 from fuseconv.targets.target import Target
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import ELEMENTWISE, REDUCTIONS
+from fuseconv.transforms.tfl.bubble_up_slices import slice_part
 
 _MOST = 4
 _INNER = frozenset(f"tfl.{type}" for type in (*ELEMENTWISE, *REDUCTIONS, "CONCATENATION"))
@@ -45,20 +47,75 @@ def merge_dimensions(module: Module, target: Target | None) -> bool:
                 changed |= any(_merged(graph, region, cuts, target) for cuts in _partitions(_rank(region)))
         for op in [op for op in graph.ops if op.kind == "tfl.TRANSPOSE"]:
             if _is_wide(op.result) and target.refusal(signature_of(op)) is not None:
-                changed |= _merged_transpose(graph, op, target)
+                changed |= _slice_first(graph, op, target) or _merged_transpose(graph, op, target)
     return changed
+
+
+def _slice_first(graph: Graph, op: Op, target: Target) -> bool:
+    """Slice in front of a TRANSPOSE what is picked behind it, as of queries, keys and values that are computed at once:
+    TRANSPOSE(RESHAPE(x, [4,9,3,2,8]))[1] -> TRANSPOSE(RESHAPE(RESHAPE(x, [36,3,16])[:, 1], [4,9,2,8])). Return whether
+    the target takes that."""
+    x, perm = op.operands
+    reshape, picks = op_of(x, "tfl.RESHAPE"), _picks(op.result)
+    if x is None or reshape is None or not x.is_static or perm is None or perm.data is None:
+        return False
+    if op.result in graph.outputs or len({axis for axis, _ in picks.values()}) != 1:
+        return False
+    axis = next(iter(picks.values()))[0]
+    order, shape = perm.data.tolist(), _shape(x)
+    moved = order.pop(axis)
+    before, after = shape[:moved], shape[moved + 1 :]
+    inner = np.array([each - (each > moved) for each in order], np.int32)
+    made = {}
+    with Speculative() as trial:
+        tfl = Builder(trial.ops, op.name, op.sources)
+        rows = tfl.reshape(reshape.operands[0], [math.prod(before), shape[moved], math.prod(after)])
+        for value, (_, place) in picks.items():
+            own = tfl.reshape(tfl.slice_(rows, [0, place, 0], [-1, 1, -1]), [*before, *after])
+            made[value] = tfl.transpose(own, inner)
+        if any(target.refusal(signature_of(each)) is not None for each in trial.ops):
+            return False
+        trial.keep()
+    graph.ops = [new for each in graph.ops for new in (trial.ops if each is op else [each])]
+    readers = {*op.result.uses}
+    for reader in readers:
+        replace_op(reader, [made[value] for value in reader.results])
+    erase_ops(graph, {*readers, op})
+    if not x.uses:
+        erase_ops(graph, {reshape})
+    return True
+
+
+def _picks(x: Value) -> dict[Value, tuple[int, int]]:
+    """Return the axis and the place of each element that the readers of a value pick along one axis; none if a reader
+    does anything else."""
+    picks: dict[Value, tuple[int, int]] = {}
+    rank = len(_shape(x))
+    for reader in x.uses:
+        part = slice_part(reader)
+        if reader.kind == "tfl.UNPACK":
+            axis = reader.attrs.get("axis", 0) % rank
+            picks.update((value, (axis, place)) for place, value in enumerate(reader.results))
+        elif part is not None and len(_shape(reader.result)) == rank - 1:
+            picks[reader.result] = part.axis, part.begin
+        else:
+            return {}
+    return picks
 
 
 def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
     """Let a TRANSPOSE between RESHAPEs move groups of dimensions that stay beside each other: [1,8,8,2,4] with 2 and 4
-    changing places -> [64,2,4]. Return whether the target takes that."""
+    changing places -> [64,2,4]. A product behind it reads rows. Return whether the target takes that."""
     x, perm = op.operands
     reshape = op_of(x, "tfl.RESHAPE")
     if x is None or reshape is None or not x.is_static or perm is None or perm.data is None:
         return False
-    if {op.result, x} & {*graph.outputs} or any(reader.kind != "tfl.RESHAPE" for reader in op.result.uses):
+    products = [reader for reader in op.result.uses if _reads_rows(reader)]
+    if {op.result, x} & {*graph.outputs} or any(
+        reader.kind != "tfl.RESHAPE" and reader not in products for reader in op.result.uses
+    ):
         return False
-    shape = _sizes(x, tuple(range(len(x.shape) + 1)))  # type: ignore[arg-type]
+    shape = _shape(x)
     groups: list[list[int]] = []
     for axis in (axis for axis in perm.data.tolist() if shape[axis] != 1):
         last = groups[-1][-1] if groups else len(shape)
@@ -70,6 +127,9 @@ def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
         merged = [math.prod(shape[axis] for axis in groups[number]) for number in places]
         data = tfl.reshape(reshape.operands[0], merged)
         moved = tfl.transpose(data, np.argsort(places).astype(np.int32))
+        if products:
+            last = _shape(op.result)[-1]
+            moved = tfl.reshape(moved, [math.prod(shape) // last, last])
         if any(target.refusal(signature_of(made)) is not None for made in trial.ops):
             return False
         trial.keep()
@@ -78,6 +138,15 @@ def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
     if not x.uses:
         erase_ops(graph, {reshape})
     return True
+
+
+def _reads_rows(op: Op) -> bool:
+    """Return whether an op is a product with weights that takes its data for rows, whatever dimensions it has."""
+    return op.kind == "tfl.FULLY_CONNECTED" and not op.attrs.get("keep_num_dims")
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    return _sizes(value, tuple(range(len(value.shape) + 1)))  # type: ignore[arg-type]
 
 
 def _is_wide(value: Value | None) -> bool:

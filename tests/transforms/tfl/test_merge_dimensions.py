@@ -125,3 +125,65 @@ def test_channels_that_are_shuffled() -> None:
 ])  # fmt: skip
 def test_transposes_that_stay(text: str) -> None:
     check_pass("merge-dimensions", text, target=GPU)
+
+
+def test_windows_that_a_product_reads() -> None:
+    check_pass("merge-dimensions", """
+    main {
+      input %x: float32[1,8,8,6]
+      %r: float32[1,2,4,2,4,6] = tfl.RESHAPE(%x, int32[6] [1, 2, 4, 2, 4, 6])
+      %t: float32[1,2,2,4,4,6] = tfl.TRANSPOSE(%r, int32[6] [0, 1, 3, 2, 4, 5])
+      %y: float32[64,2] = tfl.FULLY_CONNECTED(%t, float32[2,6] [[1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1]], _)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[1,8,8,6]
+      %r: float32[2,4,2,24] = tfl.RESHAPE(%x, int32[4] [2, 4, 2, 24])
+      %t: float32[2,2,4,24] = tfl.TRANSPOSE(%r, int32[4] [0, 2, 1, 3])
+      %m: float32[64,6] = tfl.RESHAPE(%t, int32[2] [64, 6])
+      %y: float32[64,2] = tfl.FULLY_CONNECTED(%m, float32[2,6] [[1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1]], _)
+      return %y
+    }
+    """, target=GPU)
+
+
+_QKV = """
+    main {
+      input %x: float32[36,48]
+      %r: float32[4,9,3,2,8] = tfl.RESHAPE(%x, int32[5] [4, 9, 3, 2, 8])
+      %t: float32[3,4,2,9,8] = tfl.TRANSPOSE(%r, int32[5] [2, 0, 3, 1, 4])
+      %q: float32[4,2,9,8] = tfl.STRIDED_SLICE(%t, int32[5] [0, 0, 0, 0, 0], int32[5] [1, 4, 2, 9, 8], int32[5] [1, 1, 1, 1, 1]) {'shrink_axis_mask': 1}
+      %k: float32[4,2,9,8] = tfl.STRIDED_SLICE(%t, int32[5] [2, 0, 0, 0, 0], int32[5] [3, 4, 2, 9, 8], int32[5] [1, 1, 1, 1, 1]) {'shrink_axis_mask': 1}
+      return %q, %k
+    }
+    """  # noqa: E501
+
+
+def test_queries_and_keys() -> None:
+    check_pass("merge-dimensions", _QKV, """
+    main {
+      input %x: float32[36,48]
+      %r: float32[36,3,16] = tfl.RESHAPE(%x, int32[3] [36, 3, 16])
+      %a: float32[36,1,16] = tfl.SLICE(%r, int32[3] [0, 0, 0], int32[3] [-1, 1, -1])
+      %b: float32[4,9,2,8] = tfl.RESHAPE(%a, int32[4] [4, 9, 2, 8])
+      %q: float32[4,2,9,8] = tfl.TRANSPOSE(%b, int32[4] [0, 2, 1, 3])
+      %c: float32[36,1,16] = tfl.SLICE(%r, int32[3] [0, 2, 0], int32[3] [-1, 1, -1])
+      %d: float32[4,9,2,8] = tfl.RESHAPE(%c, int32[4] [4, 9, 2, 8])
+      %k: float32[4,2,9,8] = tfl.TRANSPOSE(%d, int32[4] [0, 2, 1, 3])
+      return %q, %k
+    }
+    """, target=GPU)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("return %q, %k", "return %q, %k, %t"),
+    ("return %q, %k", "%s: float32[3,4,2,9,8] = tfl.ABS(%t)\nreturn %q, %k, %s"),
+    ("int32[5] [1, 4, 2, 9, 8], int32[5] [1, 1, 1, 1, 1]) {'shrink_axis_mask': 1}",
+     "int32[5] [1, 4, 2, 9, 8], int32[5] [1, 1, 1, 1, 1])"),
+])  # fmt: skip
+def test_picks_that_stay(old: str, new: str) -> None:
+    """Something else reads all of it, or a slice keeps the dimension."""
+    text = _QKV.replace(old, new)
+    text = text.replace("%q: float32[4,2,9,8]", "%q: float32[1,4,2,9,8]") if "%q" not in new else text
+    check_pass("merge-dimensions", text, target=GPU)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from fuseconv.testing import check
 
+_WEIGHTS = np.random.default_rng(2).normal(size=(6, 24)).astype(np.float32)
 _FACTORS = np.random.default_rng(1).uniform(0.5, 2.0, (2, 6)).astype(np.float32)
 
 
@@ -33,7 +34,16 @@ def in_blocks(x: Any) -> Any:
     return tf.reshape(tf.transpose(tf.reshape(x, [-1, 5, 3, 1, 2, 3]), [0, 4, 5, 3, 2, 1]), [-1, 6, 15]) + 1.0
 
 
-@pytest.mark.parametrize("model", [group_norm, repeated, shuffled, in_blocks])
+def attention_in_windows(x: Any) -> Any:
+    """Queries, keys and values of windows of 5 x 1, of two heads, computed at once."""
+    windows = tf.transpose(tf.reshape(x, [-1, 1, 5, 3, 1, 6]), [0, 1, 3, 2, 4, 5])
+    rows = tf.reshape(tf.matmul(tf.reshape(windows, [-1, 5, 6]), _WEIGHTS), [-1, 5, 3, 2, 4])
+    q, k, v = tf.unstack(tf.transpose(rows, [2, 0, 3, 1, 4]))
+    mixed = tf.transpose(tf.nn.softmax(q @ tf.transpose(k, [0, 1, 3, 2])) @ v, [0, 2, 1, 3])
+    return tf.reshape(mixed, [-1, 3, 5, 8])
+
+
+@pytest.mark.parametrize("model", [group_norm, repeated, shuffled, in_blocks, attention_in_windows])
 def test_the_gpu_takes_all_of_it(model: Any) -> None:
     converted = check(model, tf.TensorSpec([1, 5, 3, 6]), target="gpu")
     assert converted.report.target is not None and not converted.report.target["refused"]
