@@ -41,7 +41,8 @@ def rewrite(
     means: Mapping[Value, np.ndarray] = MappingProxyType({}), on_cpu: bool = False,
 ) -> None:  # fmt: skip
     """Let the ops of the recipe compute in integers. moments: of what LSTMs multiply. means: of
-    channels, where they are known. on_cpu: activations are sums and products, which are faster there."""
+    channels, where they are known. on_cpu: activations are sums and products, which are faster there, and int16 is made
+    of int8 by way of floats."""
     _Rewriting(recipe, moments, means, on_cpu).run(graph)
 
 
@@ -196,6 +197,8 @@ class _Rewriting:
             made = Builder(self.out, value.name, op.sources).quantize(wide, results=[(dtype, value.shape)])
             made.quantization = scale
             op.set_operand(index, made)
+            if dtype is types.INT16:
+                self._slice_whole(op, made)
         op.result.dtype, op.result.quantization = dtype, scale
         self.out.append(op)
 
@@ -207,6 +210,15 @@ class _Rewriting:
         tfl = Builder(self.out, op.name, op.sources)
         op.set_operands(tfl.typed_op("FILL", operands, [(types.INT32, op.result.shape)], {}))
         op.set_kind("tfl.CAST")
+
+    def _slice_whole(self, op: Op, x: Value) -> None:
+        """Let a TILE of one time be a SLICE of all: TensorFlow 2.21 tiles no int16. MAXIMUM hides a size of a dynamic
+        batch, as the state's place is not to be known before the invoke."""
+        tfl = Builder(self.out, op.name, op.sources)
+        assert x.shape is not None
+        sizes = tfl.ints(x.shape) if x.is_static else tfl.maximum(tfl.shape(x), tfl.const(0, types.INT32))
+        op.set_kind("tfl.SLICE")
+        op.set_operands([x, tfl.ints([0] * len(x.shape)), sizes])
 
     def _is_number(self, value: Value) -> bool:
         """Return whether a tensor is of floats, or was before its maker was rewritten."""
@@ -224,7 +236,10 @@ class _Rewriting:
             return value
         key = value, dtype, scale
         if key not in self.narrow:
-            made = Builder(self.out, value.name, op.sources).quantize(value, results=[(dtype, value.shape)])
+            # TensorFlow 2.21 makes no int16 of int8.
+            apart = self.on_cpu and value.dtype is types.INT8 and dtype is types.INT16
+            wide = self._float(value, op) if apart else value
+            made = Builder(self.out, value.name, op.sources).quantize(wide, results=[(dtype, value.shape)])
             made.quantization = scale
             self.narrow[key] = made
             if value in self.recipe.exact and value.dtype is dtype is types.INT8:

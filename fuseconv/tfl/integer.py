@@ -79,6 +79,6 @@ INT16 = Kernels(
         "LOG", "MEAN", "MUL", "RELU", "RELU6", "RSQRT", "SQRT", "SUB", "SUM", "TRANSPOSE_CONV",
     }),
     fixed_scale=dict.fromkeys(("LOGISTIC", "SOFTMAX", "TANH"), Quantization((1 / 32768,), (0,))),
-    same_scale=_SAME - {"DEPTH_TO_SPACE", "EMBEDDING_LOOKUP", "SPACE_TO_DEPTH"}, joined_scale=_JOINED,
+    same_scale=_SAME - {"DEPTH_TO_SPACE", "EMBEDDING_LOOKUP", "SPACE_TO_DEPTH", "TILE"}, joined_scale=_JOINED,
     steep_at_zero=frozenset({"DIV", "LOG", "RSQRT", "SQRT"}),
 )  # fmt: skip

@@ -8,10 +8,12 @@ from typing import Any
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
-from keras import layers
+from keras import layers, ops
 
+from fuseconv import convert
 from fuseconv.testing import Converted, check
 from tests.random_weights import randomize
 
@@ -244,3 +246,49 @@ def test_outputs_that_are_returned_twice_and_constants() -> None:
         converted = check(model, spec, atol=0.08, inputs=draw, batches=(1, 3), static=False, **options)
         counts = Counter(converted.ops)
         assert {kind: counts[kind] for kind in ("SLICE", "DEQUANTIZE") if counts[kind]} == sizes
+
+
+def _decoder() -> keras.Model:
+    """A fused LSTM of int8 that begins with the states of another one, of which the cell's has 16 bits."""
+    x = keras.Input((6, 5), name="x")
+    _, *states = layers.LSTM(4, return_state=True)(x)
+    return keras.Model(x, layers.LSTM(4, return_sequences=True)(x, initial_state=states))
+
+
+def _gated() -> keras.Model:
+    """A loop that sums up in 16 bits what has 8."""
+    x = keras.Input((6, 5), name="x")
+    return keras.Model(x, layers.Dense(3)(layers.GRU(7)(x)))
+
+
+def _repeated() -> keras.Model:
+    x = keras.Input((6, 5), name="x")
+    return keras.Model(x, layers.Dense(3)(ops.tile(ops.max(x, axis=1, keepdims=True) - 0.5, [1, 4, 2])))
+
+
+@pytest.mark.parametrize(("build", "how"), [
+    (_decoder, {"quantize": "int8"}), (_gated, {"quantize": "int8", "io_types": "int8"}),
+    (_repeated, {"quantize": "int16x8"}),
+])  # fmt: skip
+def test_tensorflows_runtime_takes_it_too(build: Any, how: dict[str, Any], tmp_path: Any) -> None:
+    """TensorFlow 2.21 tiles no int16, and makes none of int8."""
+    model = build()
+    randomize(model, 1)
+    model.save(tmp_path / "model.keras")
+    rng = np.random.default_rng(1)
+    samples = [{"x": rng.uniform(-2, 2, (1, 6, 5)).astype(np.float32)} for _ in range(40)]
+    data = convert(tmp_path / "model.keras", calibration_data=samples, **how).data
+    feed = np.concatenate([sample["x"] for sample in samples[:3]])
+    results = []
+    for interpreter in (tf.lite.Interpreter(model_content=data), Interpreter(model_content=data)):
+        runner = interpreter.get_signature_runner()
+        scale, zero = runner.get_input_details()["x"]["quantization"]
+        given = np.clip(np.rint(feed / scale) + zero, -128, 127).astype(np.int8) if scale else feed
+        runner(x=given)
+        (found,) = runner(x=given).values()
+        (detail,) = runner.get_output_details().values()
+        scale, zero = detail["quantization"]
+        results.append(scale * (found.astype(np.float32) - zero) if scale else found)
+    np.testing.assert_array_equal(*results)
+    expected = model(feed).numpy()
+    np.testing.assert_allclose(results[0], expected, atol=0.05 * float(np.ptp(expected)))

@@ -3,8 +3,11 @@ of the operands' and the result's scales, and ops that move numbers change none.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.ir import types
@@ -19,6 +22,16 @@ from fuseconv.write.flatbuffer_export import to_bytes
 from tests.tfl import cases
 from tests.tfl.interpret import module_of
 
+_PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+# TensorFlow 2.21's kernels take fewer types than LiteRT's.
+RUNTIMES: dict[str, Any] = {
+    "LiteRT": lambda data: Interpreter(model_content=data),
+    "LiteRT's own kernels": lambda data: Interpreter(model_content=data, experimental_op_resolver_type=_PLAIN),
+    "TensorFlow's": lambda data: tf.lite.Interpreter(
+        model_content=data,
+        experimental_op_resolver_type=tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    ),
+}
 MODES = {"int8": INT8, "int16x8": INT16}
 # The largest errors, as parts of the range. Steep functions make much of a step of their operand; those of int16 look
 # some up, and have weights of 8 bits.
@@ -59,20 +72,20 @@ def _build(case: cases.Case, moves: bool):
     return build
 
 
-@pytest.mark.parametrize("resolver", [OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES])
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize(("case", "mode"), _CASES)
-def test_kernel(case: cases.Case, mode: str, resolver: OpResolverType) -> None:
+def test_kernel(case: cases.Case, mode: str, runtime: str) -> None:
     kernels = MODES[mode]
     moves = case.kind.upper() in kernels.same_scale | kernels.joined_scale
     module = module_of(_build(case, moves), *((types.of_array(array), array.shape) for array in case.inputs))
     feed = {f"x{index}": array for index, array in enumerate(case.inputs)}
-    plain = _run(to_bytes(module), feed, resolver)
+    plain = _run(to_bytes(module), feed, runtime)
     # With a plan of an arena for TFLite Micro no op is float because that is faster on a CPU.
     calibration, report = Calibration([feed]), Report(plans_arena=True)
     calibrate(module, report, calibration)
     to_integers(module, report, calibration, mode, Selection(), "float", None)
     assert {item.op for item in report.quantized if not item.why} >= {case.kind.upper()}, report.quantized
-    for expected, actual in zip(plain, _run(to_bytes(module), feed, resolver), strict=True):
+    for expected, actual in zip(plain, _run(to_bytes(module), feed, runtime), strict=True):
         moved = [array for array in case.inputs if array.dtype == np.float32] if moves else []
         # What is filled with one number has no range but that from zero.
         span = max(float(np.ptp([*array.reshape(-1), 0])) for array in (expected, *moved))
@@ -80,9 +93,8 @@ def test_kernel(case: cases.Case, mode: str, resolver: OpResolverType) -> None:
         assert actual.dtype == np.float32 and np.abs(actual - expected).max() <= tolerance * span
 
 
-def _run(data: bytes, feed: dict[str, np.ndarray], resolver: OpResolverType) -> list[np.ndarray]:
-    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=resolver)
-    results = interpreter.get_signature_runner("serve")(**feed)
+def _run(data: bytes, feed: dict[str, np.ndarray], runtime: str) -> list[np.ndarray]:
+    results = RUNTIMES[runtime](data).get_signature_runner("serve")(**feed)
     return [results[f"y{index}"] for index in range(len(results))]
 
 
@@ -94,5 +106,5 @@ def test_rows_of_a_constant_table() -> None:
     calibrate(module, Report(), calibration)
     to_integers(module, Report(), calibration, "int8", Selection(), "float", None)
     assert [op.type for op in module.signatures[0].graph.ops] == ["EMBEDDING_LOOKUP", "ABS", "DEQUANTIZE"]
-    (rows,) = _run(to_bytes(module), feed, OpResolverType.AUTO)
+    (rows,) = _run(to_bytes(module), feed, "LiteRT")
     np.testing.assert_allclose(rows, np.abs(table[feed["x0"]]), atol=0.02 * float(np.ptp(table)))
