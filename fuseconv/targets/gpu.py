@@ -1,7 +1,8 @@
 """LiteRT's GPU delegates.
 
 Source: `tflite/tools/versioning/gpu_compatibility.cc` of google-ai-edge/LiteRT, with broadcasting as it is assumed of
-files ("enhanced"); ranks and 64-bit types by `tflite/delegates/gpu/common/model_builder.cc`. The closed accelerator
+files ("enhanced"); ranks, 64-bit types and options that it does not read, such as `adj_y` of BATCH_MATMUL, by
+`tflite/delegates/gpu/common/model_builder.cc`. The closed accelerator
 (ML Drift) differs by version: RELU_0_TO_1 was taken in 2.1.3 and is refused since 2.1.5 (LiteRT#8598). Both compute in
 float16 where it is allowed. Constants beyond it, such as -1e9 in a mask, are told and kept: what would stand for them
 in 16 bits gives other numbers in 32 where scores are large, or where all of a row is masked.
@@ -98,6 +99,37 @@ def _same_ranks(op: OpSignature) -> str | None:
     return None if kept else "keep_num_dims is set, and the ranks of data and result differ"
 
 
+def _rows(op: OpSignature) -> str | None:
+    """Demand channels for what weights multiply, and places as they are: products are convolutions of 1x1."""
+    x, weights = op.operand(0), op.operand(1)
+    if x is None or weights is None or x.shape[-1:] != weights.shape[-1:]:
+        return "the data's last dimension is not as long as rows of the weights"
+    same = _bhwc(x.shape)[:-1] == _bhwc(op.results[0].shape)[:-1]
+    return None if same else "the dimensions of the result are not those of the data but for the last"
+
+
+def _bhwc(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return batch, height, width and channels, as the delegate reads a shape of fewer dimensions."""
+    ones = (1,) * max(4 - max(len(shape), 2), 0)
+    return (*shape[:1], *ones, *shape[1:])
+
+
+def _matrix(op: OpSignature) -> str | None:
+    """Demand what the delegate multiplies; `adj_x` and `adj_y` it does not read at all."""
+    x, y = op.operand(0), op.operand(1)
+    computed = x is not None and y is not None and not x.is_const and (not y.is_const or y.rank == 2)
+    return None if computed else "a constant is no matrix on the right"
+
+
+def _summed_axis(op: OpSignature) -> str | None:
+    """Demand an axis that the delegate finds: it counts axes from the last dimension on, and those of fewer dimensions
+    as if none were missing between the batch and the others."""
+    x, axis = op.operand(0), op.operand(1)
+    values = None if axis is None else axis.values()
+    found = x is not None and values is not None and values.size == 1 and int(values.ravel()[0]) >= (x.rank < 4)
+    return None if found else "the axis is counted from the end, or is the first of less than 4 dimensions"
+
+
 def _given(op: OpSignature) -> str | None:
     x = op.operand(0)
     return "the data is constant" if x is None or x.is_const else None
@@ -148,17 +180,18 @@ OPS = table(
     takes("ADD MUL", operands(2), _ACTIVATIONS),
     takes("ADD_N", operands(2)),
     takes("AVERAGE_POOL_2D MAX_POOL_2D", *_UNARY, _POOL, _ACTIVATIONS),
-    takes("BATCH_MATMUL", operands(2), results(1)),
+    takes("BATCH_MATMUL", operands(2), results(1), _matrix, option("adj_x", False), option("adj_y", False)),
     takes("CONV_2D", *_CONVOLUTION, _DILATION, _ACTIVATIONS),
     takes("DEPTHWISE_CONV_2D", *_CONVOLUTION, _DILATION, _ACTIVATIONS, _depthwise),
-    takes("TRANSPOSE_CONV", *_CONVOLUTION),
-    takes("FULLY_CONNECTED", option("weights_format", "DEFAULT"), computed(1, 2), _given, _same_ranks),
+    takes("TRANSPOSE_CONV", *_CONVOLUTION, activation()),
+    takes("FULLY_CONNECTED", option("weights_format", "DEFAULT"), computed(1, 2), _given, _same_ranks, _rows),
     takes("BITCAST QUANTIZE RESHAPE HARD_SWISH TILE TRANSPOSE RESIZE_NEAREST_NEIGHBOR", *_UNARY),
     takes("RESIZE_BILINEAR", *_UNARY, _corners),
     takes("TOPK_V2", computed(1), results(2)),
     takes("CAST", *_UNARY, _cast),
     takes("CONCATENATION PACK PRELU RELU RELU6 RELU_N1_TO_1 LEAKY_RELU SPLIT SPLIT_V"),
-    takes("CUMSUM", operands(2), results(1), types(FLOATS, 0), types("int32", 1), constant(1)),
+    takes("CUMSUM", operands(2), results(1), types(FLOATS, 0), types("int32", 1), constant(1),
+          option("exclusive", False), option("reverse", False), _summed_axis),
     takes("DENSIFY", computed(0), results(1)),
     takes("DEPTH_TO_SPACE SPACE_TO_DEPTH", *_UNARY,
           lambda op: None if op.options.get("block_size", 0) > 1 else "the block must be larger than 1"),
@@ -166,7 +199,7 @@ OPS = table(
           lambda op: "it dequantizes int16" if op.tensors[0].dtype == "int16" else None),
     takes("DYNAMIC_UPDATE_SLICE", operands(3), _update),
     takes("EMBEDDING_LOOKUP", operands(2), results(1), rank(0, 1), types("int8 int4 int2 float32", 1), _lookup),
-    takes("GATHER", operands(2), computed(1, 2), results(1), rank(1, 1), types("int32", 1)),
+    takes("GATHER", operands(2), computed(1, 2), results(1), rank(1, 1), types("int32", 1), option("batch_dims", 0)),
     takes("LSTM", _lstm, option("fused_activation_function", "TANH", "SIGMOID")),
     takes("MEAN SUM REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD REVERSE_V2", *_AXES),
     takes("ONE_HOT", operands(4), results(1), types("int32", 0), types("float32", 2, 3), option("axis", -1), _one_hot),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.terms import op_of
+from fuseconv.targets.forms.shapes import known_shape
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import activation_of
 
@@ -22,6 +25,15 @@ def zero_bias(tfl: Builder, op: Op) -> list[Value] | None:
         return None
     zeros = np.zeros(count, np.float32)
     return tfl.op(op.type, (op.operands[0], weights, zeros), dict(op.attrs))
+
+
+def activation_apart(tfl: Builder, op: Op) -> list[Value] | None:
+    """TRANSPOSE_CONV(shape, w, x, bias) {RELU} -> RELU(TRANSPOSE_CONV(shape, w, x, bias))."""
+    activation = activation_of(op)
+    if op.result.quantization or activation not in _BEHIND:
+        return None
+    attrs = {**op.attrs, "fused_activation_function": "NONE"}
+    return tfl.op(_BEHIND[activation], (tfl.op(op.type, tuple(op.operands), attrs)[0],), {})
 
 
 def apart(tfl: Builder, op: Op) -> list[Value] | None:
@@ -55,4 +67,56 @@ def dense(tfl: Builder, op: Op) -> list[Value] | None:
     return tfl.op("FULLY_CONNECTED", (x, matrix, *conv.operands[2:]), attrs)
 
 
-FORMS = {"CONV_2D": (zero_bias,), "DEPTHWISE_CONV_2D": (zero_bias,), "TRANSPOSE_CONV": (apart,), "RESHAPE": (dense,)}
+def rows(tfl: Builder, op: Op) -> list[Value] | None:
+    """FULLY_CONNECTED(x[1,4,4,8], w[n,128]) -> FULLY_CONNECTED(RESHAPE(x, [1,128]), w)."""
+    x, weights = op.operands[:2]
+    shape = None if x is None else known_shape(x)
+    width = None if weights is None or weights.shape is None else weights.shape[-1]
+    if x is None or shape is None or not isinstance(width, int) or len(shape) < 3 or op.attrs.get("keep_num_dims"):
+        return None
+    matrix = tfl.reshape(x, [math.prod(shape) // width, width])
+    return tfl.op("FULLY_CONNECTED", (matrix, *op.operands[1:]), dict(op.attrs))
+
+
+def product(tfl: Builder, op: Op) -> list[Value] | None:
+    """BATCH_MATMUL(x, y) {adj_y} -> BATCH_MATMUL(x, TRANSPOSE(y)); a constant stands on the right, as a matrix:
+    BATCH_MATMUL(c[1,m,k], x[b,k,n]) -> TRANSPOSE(BATCH_MATMUL(TRANSPOSE(x), c[k,m]))."""
+    x, y = op.operands[:2]
+    if x is None or y is None or x.shape is None or y.shape is None or (x.is_const and y.is_const):
+        return None
+    attrs = {name: value for name, value in op.attrs.items() if name not in ("adj_x", "adj_y")}
+    flips = bool(op.attrs.get("adj_x")), bool(op.attrs.get("adj_y"))
+    if x.is_const:
+        matrix = _matrix(tfl, x, not flips[0])
+        if matrix is None or len(y.shape) < len(x.shape):
+            return None
+        return [_flipped(tfl, tfl.op("BATCH_MATMUL", (_flipped(tfl, y, not flips[1]), matrix), attrs)[0], True)]
+    matrix = _matrix(tfl, y, flips[1]) if y.is_const and len(x.shape) >= len(y.shape) else None
+    operands = _flipped(tfl, x, flips[0]), _flipped(tfl, y, flips[1]) if matrix is None else matrix
+    return None if operands == (x, y) else tfl.op("BATCH_MATMUL", operands, attrs)
+
+
+def _flipped(tfl: Builder, x: Value, flip: bool) -> Value:
+    """Return matrices with columns for rows, if they are to be flipped."""
+    if not flip:
+        return x
+    *batch, row, column = range(len(x.shape or ()))
+    return tfl.transpose(x, np.array([*batch, column, row], np.int32))  # type: ignore[no-any-return]
+
+
+def _matrix(tfl: Builder, x: Value, flip: bool) -> Value | None:
+    """Return a constant as a matrix, flipped or not; None if it holds several."""
+    data = x.data
+    if data is None or x.quantization is not None or data.ndim < 2 or math.prod(data.shape[:-2]) != 1:
+        return None
+    if data.ndim == 2 and not flip:
+        return x
+    matrix = data.reshape(data.shape[-2:])
+    return tfl.const(matrix.T.copy() if flip else matrix, x.dtype, x.name)
+
+
+FORMS = {
+    "BATCH_MATMUL": (product,),
+    "CONV_2D": (zero_bias,), "DEPTHWISE_CONV_2D": (zero_bias,), "FULLY_CONNECTED": (rows,), "RESHAPE": (dense,),
+    "TRANSPOSE_CONV": (activation_apart, apart),
+}  # fmt: skip

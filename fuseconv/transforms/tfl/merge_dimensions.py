@@ -19,7 +19,7 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Graph, Module, Op, Value
-from fuseconv.ir.rewriter import Speculative, erase_ops, replace_op
+from fuseconv.ir.rewriter import Speculative, erase_ops, replace_op, rewrite_ops
 from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.targets.signature import signature_of
@@ -42,6 +42,8 @@ def merge_dimensions(module: Module, target: Target | None) -> bool:
         return False
     changed = False
     for graph in module.graphs():
+        if target.knows("RESHAPE"):
+            changed |= rewrite_ops(graph, ("tfl.FULLY_CONNECTED",), _read_rows)
         for region in _regions(graph):
             if any(target.refusal(signature_of(op)) is not None for op in region):
                 changed |= any(_merged(graph, region, cuts, target) for cuts in _partitions(_rank(region)))
@@ -49,6 +51,17 @@ def merge_dimensions(module: Module, target: Target | None) -> bool:
             if _is_wide(op.result) and target.refusal(signature_of(op)) is not None:
                 changed |= _slice_first(graph, op, target) or _merged_transpose(graph, op, target)
     return changed
+
+
+def _read_rows(op: Op, out: list[Op]) -> list[Value] | None:
+    """Let a product read rows of data of many dimensions, which are the same to it: [1,8,8,2,3] -> [64,6]."""
+    x, weights = op.operands[:2]
+    if not _is_wide(x) or x is None or not x.is_static or op.attrs.get("keep_num_dims") or weights is None:
+        return None
+    inputs = weights.shape[-1]  # type: ignore[index]
+    tfl = Builder(out, op.name, op.sources)
+    op.set_operands([tfl.reshape(x, [math.prod(_shape(x)) // inputs, inputs]), *op.operands[1:]])
+    return None
 
 
 def _slice_first(graph: Graph, op: Op, target: Target) -> bool:
@@ -105,15 +118,12 @@ def _picks(x: Value) -> dict[Value, tuple[int, int]]:
 
 def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
     """Let a TRANSPOSE between RESHAPEs move groups of dimensions that stay beside each other: [1,8,8,2,4] with 2 and 4
-    changing places -> [64,2,4]. A product behind it reads rows. Return whether the target takes that."""
+    changing places -> [64,2,4]. Return whether the target takes that."""
     x, perm = op.operands
     reshape = op_of(x, "tfl.RESHAPE")
     if x is None or reshape is None or not x.is_static or perm is None or perm.data is None:
         return False
-    products = [reader for reader in op.result.uses if _reads_rows(reader)]
-    if {op.result, x} & {*graph.outputs} or any(
-        reader.kind != "tfl.RESHAPE" and reader not in products for reader in op.result.uses
-    ):
+    if {op.result, x} & {*graph.outputs} or any(reader.kind != "tfl.RESHAPE" for reader in op.result.uses):
         return False
     shape = _shape(x)
     groups: list[list[int]] = []
@@ -127,9 +137,6 @@ def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
         merged = [math.prod(shape[axis] for axis in groups[number]) for number in places]
         data = tfl.reshape(reshape.operands[0], merged)
         moved = tfl.transpose(data, np.argsort(places).astype(np.int32))
-        if products:
-            last = _shape(op.result)[-1]
-            moved = tfl.reshape(moved, [math.prod(shape) // last, last])
         if any(target.refusal(signature_of(made)) is not None for made in trial.ops):
             return False
         trial.keep()
@@ -138,11 +145,6 @@ def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
     if not x.uses:
         erase_ops(graph, {reshape})
     return True
-
-
-def _reads_rows(op: Op) -> bool:
-    """Return whether an op is a product with weights that takes its data for rows, whatever dimensions it has."""
-    return op.kind == "tfl.FULLY_CONNECTED" and not op.attrs.get("keep_num_dims")
 
 
 def _shape(value: Value) -> tuple[int, ...]:

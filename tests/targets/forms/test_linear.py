@@ -62,3 +62,38 @@ def test_a_convolution_of_one_place_is_dense() -> None:
       return %z
     }}
     """, target=target_of("coreml"))
+
+
+@pytest.mark.parametrize("x, result", [("float32[2,3,2,2]", "float32[2,3]"), ("float32[2,3,4]", "float32[2,3]")])
+def test_a_gpu_multiplies_channels_alone(x: str, result: str) -> None:
+    weights = f"float32[3,12] [{', '.join(str(n % 7 - 3) for n in range(36))}]"
+    op = f"{result} = tfl.FULLY_CONNECTED(%0, {weights}, float32[3] [1, -2, 3])"
+    assert forms_of(target_of("gpu"), x, op) == ["RESHAPE", "FULLY_CONNECTED"]
+
+
+_MATRIX = "[1, 2, -3, 4, 5, 6]"
+
+
+@pytest.mark.parametrize("operands, op, forms", [
+    ("float32[2,4,3] float32[2,5,3]", "float32[2,4,5] = tfl.BATCH_MATMUL(%0, %1) {'adj_y': True}",
+     ["TRANSPOSE", "BATCH_MATMUL"]),
+    ("float32[2,3,4] float32[2,5,3]", "float32[2,4,5] = tfl.BATCH_MATMUL(%0, %1) {'adj_x': True, 'adj_y': True}",
+     ["TRANSPOSE", "TRANSPOSE", "BATCH_MATMUL"]),
+    ("float32[2,4,3]", f"float32[2,4,2] = tfl.BATCH_MATMUL(%0, float32[2,3] {_MATRIX}) {{'adj_y': True}}",
+     ["BATCH_MATMUL"]),
+    ("float32[2,4,3]", f"float32[2,4,2] = tfl.BATCH_MATMUL(%0, float32[1,3,2] {_MATRIX})", ["BATCH_MATMUL"]),
+    ("float32[4,3,5]", f"float32[4,2,5] = tfl.BATCH_MATMUL(float32[2,3] {_MATRIX}, %0)",
+     ["TRANSPOSE", "BATCH_MATMUL", "TRANSPOSE"]),
+    ("float32[2,4,3]", f"float32[2,4,2] = tfl.BATCH_MATMUL(%0, float32[1,2,3] {_MATRIX}) {{'adj_y': True}}",
+     ["BATCH_MATMUL"]),
+    ("float32[4,5,3]", f"float32[4,2,5] = tfl.BATCH_MATMUL(float32[1,3,2] {_MATRIX}, %0) "
+     "{'adj_x': True, 'adj_y': True}", ["BATCH_MATMUL", "TRANSPOSE"]),
+])  # fmt: skip
+def test_a_gpu_transposes_nothing_on_the_way(operands: str, op: str, forms: list[str]) -> None:
+    assert forms_of(target_of("gpu"), operands, op) == forms
+
+
+def test_a_gpu_reads_no_activation_of_a_transposed_convolution() -> None:
+    options = f"{{{_TWICE}, 'fused_activation_function': 'RELU'}}"
+    op = f"float32[1,4,4,2] = tfl.TRANSPOSE_CONV({_UP}, float32[2] [1, -2]) {options}"
+    assert forms_of(target_of("gpu"), "float32[1,2,2,1]", op) == ["TRANSPOSE_CONV", "RELU"]

@@ -60,6 +60,13 @@ def residual(x: tf.Tensor) -> tf.Tensor:
     return tf.reduce_max(tf.nn.relu(y + tf.nn.conv2d(z, _BACK, 1, "SAME")), 1)
 
 
+def averaged(x: tf.Tensor) -> tf.Tensor:
+    """A residual block whose result TensorFlow Lite Micro reduces in int16, too."""
+    y = tf.nn.relu(tf.nn.conv2d(x, _UP[0], 1, "SAME") + _UP[1])
+    z = tf.nn.relu(tf.nn.conv2d(y, _DOWN[0], 1, "SAME"))
+    return tf.reduce_mean(tf.nn.relu(y + tf.nn.conv2d(z, _BACK, 1, "SAME")), 1)
+
+
 def transformer(x: tf.Tensor) -> tf.Tensor:
     q, k, v = (
         tf.transpose(tf.reshape(x @ w + b, [1, -1, 3, 8]), [0, 2, 1, 3]) for w, b in _QKV
@@ -106,7 +113,7 @@ def test_it_computes_the_same_in_less_memory(fn: Callable[[tf.Tensor], tf.Tensor
     ("fn", "quantize"),
     [
         (inverted_bottleneck, "int8"), (swish, "int8"), (upsampled, "int8"), (residual, "int8"),
-        (inverted_bottleneck, "int16x8"), (swish, "int16x8"), (doubled, "int16x8"), (residual, "int16x8"),
+        (inverted_bottleneck, "int16x8"), (swish, "int16x8"), (doubled, "int16x8"), (averaged, "int16x8"),
     ],
 )  # fmt: skip
 def test_integers_are_the_same(fn: Callable[[tf.Tensor], tf.Tensor], quantize: str) -> None:
