@@ -156,7 +156,8 @@ def test_sums_over_steps_have_16_bits_between_integers(io_types: str) -> None:
       %j: int32[] = tfl.ADD(%i, int32[] 1)
       %q: int8[n]<{_step(1 / 127.5)}:-1> = tfl.QUANTIZE(%c)
       %f: int8[n]<0.00390625:-128> = tfl.LOGISTIC(%q)
-      %r: {wide} = tfl.QUANTIZE(%f)
+      %w: float32[n] = tfl.DEQUANTIZE(%f)
+      %r: {wide} = tfl.QUANTIZE(%w)
       %k: {wide} = tfl.MUL(%r, %c)
       %l: {wide} = tfl.ADD(%k, int16[]<{_step(1 / 32767)}> 16384) {{'pot_scale_int16': False}}
       return %j, %l
