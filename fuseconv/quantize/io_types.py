@@ -11,8 +11,11 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Signature, Value,
 from fuseconv.ir.rewriter import erase_ops
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.affine import Range, parameters
+from fuseconv.quantize.calibrate import Calibration
+from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.integer import READS_SHAPE
+from fuseconv.tfl.integer import INT8, READS_SHAPE
 
 FLOAT = "float"
 TYPES = {FLOAT: types.FLOAT32, "int8": types.INT8, "uint8": types.UINT8, "int16": types.INT16}
@@ -38,10 +41,11 @@ def parse_io_types(text: str) -> tuple[str, dict[str, str]]:
 
 
 @module_pass("set-io-types", requires=(TFL_ONLY,))
-def set_io_types(module: Module, io_types: str) -> bool:
+def set_io_types(module: Module, io_types: str, calibration: Calibration, report: Report) -> bool:
     """Let inputs and outputs be integers: f(QUANTIZE(x)) -> f(x), and DEQUANTIZE(y) -> y.
 
-    Raises InputError for a name that is no input or output of floats, and for one that ops of floats read or make."""
+    Those that ops of floats read or make are converted, which a warning tells: f(x) -> f(DEQUANTIZE(x)). Raises
+    InputError for a name that is no input or output of floats, and for one of these of which no range is known."""
     default, named = parse_io_types(io_types)
     _check_names(module, named)
     changed = False
@@ -49,12 +53,12 @@ def set_io_types(module: Module, io_types: str) -> bool:
         for name, value in zip(signature.inputs, signature.graph.inputs):
             kind = named.get(name, default)
             if kind != FLOAT and value.dtype is types.FLOAT32 and value.uses:
-                _set_input(signature.graph, name, value, TYPES[kind])
+                _set_input(signature.graph, name, value, TYPES[kind], calibration.ranges.get(value), report)
                 changed = True
         for index, name in enumerate(signature.outputs):
-            kind = named.get(name, default)
-            if kind != FLOAT and signature.graph.outputs[index].dtype is types.FLOAT32:
-                _set_output(signature, index, TYPES[kind])
+            kind, value = named.get(name, default), signature.graph.outputs[index]
+            if kind != FLOAT and value.dtype is types.FLOAT32:
+                _set_output(signature, index, TYPES[kind], calibration.ranges.get(value), report)
                 changed = True
         erase_ops(signature.graph, {op for op in _conversions(signature.graph) if not op.result.uses})
     return changed
@@ -79,34 +83,55 @@ def _conversions(graph: Graph) -> Iterator[Op]:
     return (op for op in graph.ops if op.kind in ("tfl.QUANTIZE", "tfl.DEQUANTIZE"))
 
 
-def _set_input(graph: Graph, name: str, value: Value, dtype: DType) -> None:
+def _set_input(
+    graph: Graph, name: str, value: Value, dtype: DType, found: Range | None, report: Report
+) -> None:
     readers = [op for op in value.uses if op.type not in READS_SHAPE]
-    floats = [op.type for op in readers if op.kind != "tfl.QUANTIZE"]
-    if floats or not readers:
-        reads = f"{floats[0]} reads" if floats else "only its shape is read of"
-        raise InputError(f"--io-types: {reads} the input {name} as floats; leave that so by {name}=float")
-    first = readers[0].result
-    assert first.quantization is not None
-    value.dtype, value.quantization = dtype, _as(first.quantization, first.dtype, dtype)
-    for reader in readers:
-        if reader.result.dtype is dtype and reader.result.quantization == value.quantization:
-            replace_uses(reader.result, value)
+    floats = [op for op in readers if op.kind != "tfl.QUANTIZE"]
+    narrow = [op.result for op in readers if op.kind == "tfl.QUANTIZE"]
+    reads = f"{floats[0].type} reads" if floats else "only its shape is read of"
+    how = narrow[0].quantization if narrow else _of_range(found, f"{reads} the input {name} as floats", name)
+    assert how is not None
+    of = narrow[0].dtype if narrow else types.INT8
+    value.dtype, value.quantization = dtype, _as(how, of, dtype)
+    for each in narrow:
+        if each.dtype is dtype and each.quantization == value.quantization:
+            replace_uses(each, value)
+    if floats:
+        report.warnings.append(f"the input {name} is converted to floats, as {floats[0].type} reads it")
+        front: list[Op] = []
+        wide = Builder(front, name, ()).dequantize(value)
+        graph.ops = front + graph.ops
+        for op in floats:
+            op.set_operands([wide if operand is value else operand for operand in op.operands])
 
 
-def _set_output(signature: Signature, index: int, dtype: DType) -> None:
+def _set_output(signature: Signature, index: int, dtype: DType, found: Range | None, report: Report) -> None:
     graph, name = signature.graph, signature.outputs[index]
     wide = graph.outputs[index]
     made = wide.op
     narrow = made.operands[0] if made is not None and made.kind == "tfl.DEQUANTIZE" else None
-    if made is None or narrow is None or narrow.quantization is None:
+    sources = () if made is None else made.sources
+    if narrow is None or narrow.quantization is None:
         maker = "the input" if made is None else made.type
-        raise InputError(f"--io-types: {maker} makes the output {name} as floats; leave that so by {name}=float")
+        fixed = None if made is None else INT8.fixed_scale.get(made.type)
+        how = fixed or _of_range(found, f"{maker} makes the output {name} as floats", name)
+        report.warnings.append(f"the output {name} is converted from floats, as {maker} makes it")
+        narrow, how = wide, _as(how, types.INT8, dtype)
+    else:
+        how = _as(narrow.quantization, narrow.dtype, dtype)
     # An output has a tensor of its own.
     if narrow.dtype is not dtype or narrow in graph.inputs or narrow in graph.outputs:
-        how = _as(narrow.quantization, narrow.dtype, dtype)
-        narrow = Builder(graph.ops, wide.name, made.sources).quantize(narrow, results=[(dtype, wide.shape)])
+        narrow = Builder(graph.ops, wide.name, sources).quantize(narrow, results=[(dtype, wide.shape)])
         narrow.quantization = how
     graph.terminator.set_operand(index, narrow)
+
+
+def _of_range(found: Range | None, why: str, name: str) -> Quantization:
+    """Return the scale of int8 that holds a range. Raises InputError if there is none."""
+    if found is None or not found.is_usual:
+        raise InputError(f"--io-types: {why}, and no range of it is known; leave that so by {name}=float")
+    return parameters(found, types.INT8)
 
 
 def _as(how: Quantization, of: DType, dtype: DType) -> Quantization:
