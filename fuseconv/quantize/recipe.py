@@ -16,6 +16,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
 from fuseconv.quantize import activations, fake_quant, lstm, shifts
 from fuseconv.quantize.affine import Range, constant_range, have_scales, parameters
+from fuseconv.quantize.centered import center_ranges, fixed_off_zero
 from fuseconv.quantize.grids import largest_numbers
 from fuseconv.quantize.loops import Carried, carried_scales, gates, join_ranges, join_steps, loops, wide_values
 from fuseconv.quantize.narrow import picks_constants, takes_narrow_weights
@@ -117,6 +118,7 @@ def choose_recipes(
     recipes = {}
     for graph in module.graphs():
         wider = narrow_ranges(graph, ranges, kernels)
+        center_ranges(graph, ranges, kernels)
         why = activations.left_float(graph, kernels, hybrid) | coarse_ops(graph, ranges, wider, kernels, graph in main)
         if target is not None:
             why |= refused_integers(graph, kernels, target)
@@ -224,7 +226,7 @@ def _refusal(op: Op, ranges: Ranges, recipe: Recipe) -> str:
         return UNSAFE.get(op.type) or f"{op.type} has no kernel for {kernels.activations}"
     if any(value.quantization or value.variable for value in (*op.operands, *op.results) if value is not None):
         return "it keeps a state, or is quantized already"
-    why = _linear_refusal(op, recipe)
+    why = _linear_refusal(op, recipe) or fixed_off_zero(op, ranges, kernels)
     if why:
         return why
     operands = data_operands(op)

@@ -15,6 +15,7 @@ from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm, shifts
 from fuseconv.quantize.activations import expand_activation
 from fuseconv.quantize.affine import LARGEST, Range, constant_range, parameters, quantized, symmetric_scales
+from fuseconv.quantize.centered import centered, is_centered
 from fuseconv.quantize.channel_means import mean_errors
 from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.grids import grid_scales
@@ -226,12 +227,16 @@ class _Rewriting:
 
     def _operand(self, op: Op, value: Value, dtype: DType, needed: Quantization | None = None) -> Value:
         """Return an operand as integers of a type, in the scale that is needed; if none is, in its own."""
+        center = dtype is types.INT8 and is_centered(op, value)
         if value.is_const:
             assert value.data is not None
-            return self._constant(value, needed or parameters(constant_range(value.data, dtype), dtype), dtype)
+            scale = needed or parameters(constant_range(value.data, dtype), dtype)
+            return self._constant(value, centered(scale) if center else scale, dtype)
         scale = needed or self.recipe.scale(value, dtype)
         if op.type in NOT_NEGATIVE and dtype is types.INT8 and scale.zero_point != (-128,):
             scale = parameters(Range(0.0, scale.scale[0] * (127 - scale.zero_point[0])))
+        if center:
+            scale = centered(scale)
         if value.dtype is dtype and value.quantization == scale:
             return value
         key = value, dtype, scale

@@ -23,11 +23,12 @@ from tests.tfl import cases
 from tests.tfl.interpret import module_of
 
 _PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-# TensorFlow 2.21's kernels take fewer types than LiteRT's.
+# TensorFlow 2.21's kernels take fewer types than LiteRT's, and its XNNPACK ignores a zero point.
 RUNTIMES: dict[str, Any] = {
     "LiteRT": lambda data: Interpreter(model_content=data),
     "LiteRT's own kernels": lambda data: Interpreter(model_content=data, experimental_op_resolver_type=_PLAIN),
-    "TensorFlow's": lambda data: tf.lite.Interpreter(
+    "TensorFlow": lambda data: tf.lite.Interpreter(model_content=data),
+    "TensorFlow's own kernels": lambda data: tf.lite.Interpreter(
         model_content=data,
         experimental_op_resolver_type=tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
     ),
