@@ -15,7 +15,7 @@ from fuseconv.input_ranges import read_ranges
 from fuseconv.input_shapes import read_shapes
 from fuseconv.ir.budget import Budget, parse_size
 from fuseconv.load import KERAS_LOADERS
-from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
+from fuseconv.quantize import MEASURED, QUANTIZATIONS, ROUNDED, checked_block_size
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.floats import Floats
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
@@ -37,7 +37,8 @@ class QuantizeOptions:
     quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes them so beside floats, "int4"
         those of dense layers in 4; "int8" computes in integers of 8 bits, "int16x8" in such of 16 with weights of 8.
     calibration_data: what ranges are measured on: a file or directory (`quantize/samples.py`), or dicts of an array for
-        each input, with its batch. "int8" and "int16x8" need it; others take it to compare on.
+        each input, with its batch. "int8" and "int16x8" need it; "dynamic" and "int4" round weights by
+        it; all take it to compare on.
     calibration_samples: how many of them, the first ones; None for all.
     image_mean, image_scale: images of a directory are fed as (number - mean) / scale, with one of each or one for each
         channel.
@@ -236,15 +237,17 @@ def _calibration(options: QuantizeOptions) -> Calibration:
     if options.keep_float_under is not None and not 0 < options.keep_float_under < math.inf:
         raise InputError(f"--keep-float-under {options.keep_float_under}: give a part of the range, such as 0.01")
     data, needs = options.calibration_data, options.quantize in MEASURED
-    if not needs and not options.compares and (data is not None or options.calibration_samples is not None):
+    takes = needs or options.compares or options.quantize in ROUNDED
+    if not takes and (data is not None or options.calibration_samples is not None):
         raise InputError(
-            f"--calibration-data is for --quantize {' or '.join(MEASURED)}, --quantize-report and --keep-float-under"
+            f"--calibration-data is for --quantize {', '.join((*ROUNDED, *MEASURED))}, --quantize-report and "
+            "--keep-float-under"
         )
     parse_method(options.calibrate)
     if not needs and options.calibrate != MINMAX:
         raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")
     levels = 255 if options.quantize == "int8" else 65535
-    return Calibration(_samples(options), options.calibrate, levels)
+    return Calibration(_samples(options), options.calibrate, levels, weights_alone=options.quantize in ROUNDED)
 
 
 def _samples(options: QuantizeOptions) -> Samples | None:

@@ -104,9 +104,9 @@ class _Numbers(click.ParamType):
 # Of every command that writes a file: how it is quantized, but for the form itself, and how it is told of and checked.
 _writing = _together(
     click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
-                 help="Samples of real inputs for int8 and int16x8: a file with an array for each input, of samples "
-                 "or of rows of a batch; a directory of such files, or of JPEG or PNG images; or a script, which runs, "
-                 "whose samples() yields dicts of arrays."),
+                 help="Samples of real inputs, for int8 and int16x8; dynamic and int4 are more exact with some: "
+                 "a file with an array for each input, of samples or of rows of a batch; a directory of such files, or "
+                 "of JPEG or PNG images; or a script, which runs, whose samples() yields dicts of arrays."),
     click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples."),
     click.option("--image-mean", type=_Numbers(), metavar="M[,M,M]",
                  help="Of images: what is subtracted from the numbers 0 to 255, for all channels or for each."),

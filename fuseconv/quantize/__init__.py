@@ -6,6 +6,8 @@ from fuseconv.errors import InputError
 
 # Those that need ranges of activations.
 MEASURED = ("int8", "int16x8")
+# Those that round weights better where samples tell what they are multiplied by.
+ROUNDED = ("dynamic", "int4")
 QUANTIZATIONS = ("float16", "dynamic", "int4", *MEASURED)
 # By how much a file may differ from its model, as a part of the largest number, where nobody says.
 TOLERANCES = {"float16": 0.005, "dynamic": 0.05, "int4": 0.5, "int8": 0.1, "int16x8": 0.03}

@@ -69,6 +69,13 @@ def quantized_weights(
         return None
     along = scales if axis is None else scales.reshape([-1 if at == axis else 1 for at in range(array.ndim)])
     stored = round_to_integers(array, along, LARGEST[dtype], outputs)
+    return symmetric_integers(weights, stored, scales, dtype, axis)
+
+
+def symmetric_integers(
+    weights: Value, stored: np.ndarray, scales: np.ndarray, dtype: DType = types.INT8, axis: int | None = None
+) -> Value:
+    """Return the constant of these integers for one of floats. scales: one, or one for each index of `axis`."""
     made = constant(stored.astype(dtype.numpy), dtype, weights.name)
     made.quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), axis or 0)
     return made

@@ -43,7 +43,8 @@ class Calibration:
 
     samples: an array for each input by its name in the signature, of the input's shape with the batch; None if there
     are none, for the model tells ranges. method: which part of what was measured a range is, as `parse_method` takes
-    it. levels: steps of the integers that are to hold it. progress: called with the number of samples that ran. ranges:
+    it. levels: steps of the integers that are to hold it. weights_alone: no ranges are wanted, but moments of all that
+    `Multiplied` tells of, by the first results of ops. progress: called with the number of samples that ran. ranges:
     of each tensor of floats, once it was measured. moments: of what the weights of each LSTM are multiplied by, by its
     result; of what is projected, by the projection. means: of the channels of what products with weights read, where it
     was measured. first: some of the samples, those of the first signature. size: of a file in bytes that others made,
@@ -52,6 +53,7 @@ class Calibration:
     samples: Iterable[Sample] | None = None
     method: str = MINMAX
     levels: int = 255
+    weights_alone: bool = False
     progress: Callable[[int], None] | None = None
     ranges: dict[Value, Range] = field(default_factory=dict)
     moments: dict[Value, Moments] = field(default_factory=dict)
@@ -62,8 +64,9 @@ class Calibration:
 
 @module_pass("calibrate", requires=(TFL_ONLY,))
 def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
-    """Measure the range of each tensor of the first signature over samples, in its loops and branches too. Changes
-    nothing.
+    """Measure the range of each tensor of the first signature over samples, in its loops and branches too.
+
+    Where weights alone get fewer bits, measure what they are multiplied by. Changes nothing.
 
     Raises InputError for samples that are none, do not fit the inputs, or make NaN."""
     # It takes longer to import than many a model to convert.
@@ -75,6 +78,6 @@ def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
         why = " ".join(str(error).split())[:200]
         custom = {op.attrs["custom_code"] for graph in module.graphs() for op in graph.ops if op.type == "CUSTOM"}
         if custom:
-            why += f" (its custom ops: {', '.join(sorted(custom))}); --quantize dynamic and float16 take no samples"
+            why += f" (its custom ops: {', '.join(sorted(custom))}); --quantize dynamic and float16 need no samples"
         raise InputError(f"LiteRT cannot run the file on samples: {why}") from error
     return False

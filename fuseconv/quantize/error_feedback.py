@@ -7,6 +7,7 @@ coarse steps: this halves what that costs. It is the method of GPTQ (Frantar et 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,6 +67,14 @@ class Moments:
         assert self.total is not None
         return self.total / self.count
 
+    def part(self, inputs: Sequence[int]) -> Moments:
+        """Return those of some of the inputs."""
+        self._sum_up()
+        if self.total is None or self.products is None:
+            return Moments()
+        at = np.array(inputs)
+        return Moments(self.count, self.total[at], self.products[np.ix_(at, at)], self.largest)
+
     def covariance(self, centered: bool = True) -> np.ndarray:
         """Return the covariance [inputs, inputs], with a part of the mean variance added to each input's: the larger a
         part, the fewer rows tell of it. centered: about the mean, which a bias takes in; else about zero."""
@@ -77,6 +86,27 @@ class Moments:
             found = found - np.outer(self.mean, self.mean)
         mean_variance = max(float(np.trace(found)), least) / len(found)
         return found + max(_DAMPING, len(found) / self.count) * mean_variance * np.eye(len(found))
+
+
+def round_gates(
+    gates: Sequence[Sequence[np.ndarray]], scales: Sequence[Sequence[np.ndarray]], largest: int, moments: Moments,
+    centered: bool = True,
+) -> list[list[np.ndarray]]:  # fmt: skip
+    """Return the integers that weights become, within [-largest, largest], as floats.
+
+    gates: for each the matrices [outputs, inputs] that the inputs are multiplied by, a part of them each. scales: those
+    of each matrix, of a shape that broadcasts to its. moments: of all inputs. centered: biases take in the mean."""
+    exact = np.concatenate([np.concatenate(matrices, axis=1) for matrices in gates])
+    of_all = [
+        np.concatenate([np.broadcast_to(*each) for each in zip(steps, [array.shape for array in matrices])], axis=1)
+        for steps, matrices in zip(scales, gates)
+    ]
+    stored = round_with_feedback(exact, np.concatenate(of_all), largest, moments.covariance(centered))
+    rows = np.split(stored, np.cumsum([len(each) for each in of_all])[:-1])
+    return [
+        np.split(part, np.cumsum([array.shape[1] for array in matrices])[:-1], axis=1)
+        for part, matrices in zip(rows, gates)
+    ]
 
 
 def round_with_feedback(weights: np.ndarray, scales: np.ndarray, largest: int, covariance: np.ndarray) -> np.ndarray:

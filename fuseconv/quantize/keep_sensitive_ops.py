@@ -111,17 +111,20 @@ class _Trials:
         module = self._copy()
         ops = [op for graph in module.graphs() for op in graph.ops if op.results]
         chosen = replace(self.selection, kept={op: "it is kept" for op in ops if op.result.name in kept})
+        values = {value.name: value for graph in module.graphs() for value in (*graph.inputs, *_results(graph.ops))}
+        known = Calibration(
+            ranges={values[name]: found for name, found in self.ranges.items() if name in values},
+            moments={values[name]: found for name, found in self.moments.items() if name in values},
+        )
         if self.quantize in KERNELS:
-            values = {value.name: value for graph in module.graphs() for value in (*graph.inputs, *_results(graph.ops))}
-            known = Calibration(
-                ranges={values[name]: found for name, found in self.ranges.items() if name in values},
-                moments={values[name]: found for name, found in self.moments.items() if name in values},
-            )
             to_integers(module, Report(plans_arena=self.plans_arena), known, self.quantize, chosen, **self.how)
         else:
             if self.quantize == "int4":
-                weights_to_int4(module, Report(), chosen, self.block_size)
-            (weights_to_float16 if self.quantize == "float16" else weights_to_int8)(module, Report(), chosen)
+                weights_to_int4(module, Report(), chosen, self.block_size, known)
+            if self.quantize == "float16":
+                weights_to_float16(module, Report(), chosen)
+            else:
+                weights_to_int8(module, Report(), chosen, known)
         return module, ops
 
     def _quantized_ops(self) -> tuple[list[str], list[str]]:

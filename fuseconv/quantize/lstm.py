@@ -16,8 +16,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Quantization, Value, constant
-from fuseconv.quantize.affine import LARGEST, Range, quantized_weights, symmetric_scales
-from fuseconv.quantize.error_feedback import Moments, round_with_feedback
+from fuseconv.quantize.affine import LARGEST, Range, quantized_weights, symmetric_integers, symmetric_scales
+from fuseconv.quantize.error_feedback import Moments, round_gates, round_with_feedback
 from fuseconv.tfl.integer import LSTM
 from fuseconv.tfl.traits import activation_of
 
@@ -103,29 +103,22 @@ def integer_operands(
 def _round_together(operands: list[Value | None], moments: Moments) -> None:
     """Round the weights of each gate together, and let its bias take in what that moves its mean by."""
     gates = [gate for gate in range(4) if _arrays(operands, gate)]
-    found = [[symmetric_scales(array, None) for array in _arrays(operands, gate)] for gate in gates]
+    exact = [_arrays(operands, gate) for gate in gates]
+    found = [[symmetric_scales(array, None) for array in arrays] for arrays in exact]
     scales = [[scale for scale in pair if scale is not None] for pair in found]
     if not gates or any(len(pair) < 2 for pair in scales):
         return
-    exact = [np.concatenate(_arrays(operands, gate), axis=1) for gate in gates]
-    units, inputs = _arrays(operands, gates[0])[0].shape
-    rows = [np.repeat(np.concatenate(pair), [inputs, moments.mean.size - inputs]) for pair in scales]
-    steps = np.repeat(np.stack(rows), units, axis=0)
-    stored = round_with_feedback(np.concatenate(exact), steps, LARGEST[types.INT8], moments.covariance())
-    moved = (np.concatenate(exact) - stored * steps) @ moments.mean
-    for gate, pair, part, shift in zip(gates, scales, np.split(stored, len(gates)), np.split(moved, len(gates))):
+    stored = round_gates(exact, scales, LARGEST[types.INT8], moments)
+    for gate, arrays, integers, pair in zip(gates, exact, stored, scales):
         bias = operands[_BIASES[gate]]
         assert bias is not None and bias.data is not None
+        errors = [array - each * scale for array, each, scale in zip(arrays, integers, pair)]
+        shift = np.concatenate(errors, axis=1) @ moments.mean
         operands[_BIASES[gate]] = constant((bias.data + shift).astype(np.float32), name=bias.name)
-        for index, array, scale in zip((1 + gate, 5 + gate), np.split(part, [inputs], axis=1), pair):
-            operands[index] = _integers(operands[index], array, scale)
-
-
-def _integers(value: Value | None, stored: np.ndarray, scale: np.ndarray) -> Value:
-    assert value is not None
-    made = constant(stored.astype(np.int8), types.INT8, value.name)
-    made.quantization = Quantization((float(scale[0]),), (0,))
-    return made
+        for index, each, scale in zip((1 + gate, 5 + gate), integers, pair):
+            value = operands[index]
+            assert value is not None
+            operands[index] = symmetric_integers(value, each, scale)
 
 
 def _of_hidden(operands: Sequence[Value | None], moments: Mapping[Value, Moments]) -> Moments | None:
@@ -143,7 +136,7 @@ def _rounded_projection(operands: Sequence[Value | None], moments: Moments) -> V
     if scale is None:
         return projection
     stored = round_with_feedback(projection.data, scale, LARGEST[types.INT8], moments.covariance(centered=False))
-    return _integers(projection, stored, scale)
+    return symmetric_integers(projection, stored, scale)
 
 
 def _arrays(operands: Sequence[Value | None], gate: int) -> list[np.ndarray]:

@@ -20,6 +20,7 @@ from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
 from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
+from fuseconv.quantize.multiplied import Multiplied
 from fuseconv.quantize.reduced_ranges import ReducedRanges, threads
 from fuseconv.quantize.sample_shapes import Sample, checked, names_of_arrays
 from fuseconv.quantize.samples import of_signature
@@ -35,7 +36,9 @@ _KEPT = 16
 def measure(module: Module, report: Report, calibration: Calibration) -> None:
     """Do what the pass `calibrate` does."""
     keeps = calibration.method != MINMAX
-    runs = _Fastest(module, keeps)
+    runs = _Multiplying(module) if calibration.weights_alone else _Fastest(module, keeps)
+    if runs.needs_none:
+        return
     measured: dict[Value, Range] = {}
     cells: dict[Value, Range] = {}
     histograms: dict[Value, Histogram] = {}
@@ -47,7 +50,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
         for name, array in arrays.items():
             inputs[place][name].see(array)
         if calibration.size and not counts[place]:
-            _survive(module, keeps, place, arrays, calibration.size)
+            _survive(runs, place, arrays, calibration.size)
         for value, found in runs.run(place, arrays).items():
             if np.isnan(found.least) or np.isnan(found.largest):
                 raise InputError(f"sample {number} makes numbers in the tensor {value.name} that are none (NaN)")
@@ -61,7 +64,8 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
             calibration.first.append(arrays)
         if calibration.progress:
             calibration.progress(number + 1)
-    _warn(report, module.signatures, inputs, counts)
+    _warn(report, module.signatures, inputs, counts, calibration.weights_alone)
+    runs.warn(report)
     for value, found in runs.ranges().items():
         measured[value] = measured[value] | found if value in measured else found
     calibration.ranges.update(measured)
@@ -75,11 +79,11 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     calibration.moments.update(runs.moments())
 
 
-def _survive(module: Module, keeps: bool, place: int, arrays: Sample, size: int) -> None:
+def _survive(runs: _Fastest, place: int, arrays: Sample, size: int) -> None:
     """Run a sample in a child process first. Raises RuntimeError if LiteRT ends that."""
     import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
 
-    survive(lambda: _Fastest(module, keeps).run(place, arrays), size)
+    survive(lambda: runs.run(place, arrays), size)
 
 
 def _leave_extremes_out(calibration: Calibration, histograms: Mapping[Value, Histogram]) -> None:
@@ -120,6 +124,11 @@ class _Fastest:
         self.module, self.keeps = module, keeps
         self.means = ChannelMeans()
 
+    @property
+    def needs_none(self) -> bool:
+        """Return whether samples tell nothing that is wanted."""
+        return False
+
     @functools.cached_property
     def reduced(self) -> ReducedRanges | None:
         plain = not self.keeps and not any(op.kind == lstm.KIND for graph in self.module.graphs() for op in graph.ops)
@@ -138,6 +147,9 @@ class _Fastest:
             if array.size:
                 self.means.see(value, array.mean(axis=tuple(range(array.ndim - 1))))
         return found
+
+    def warn(self, report: Report) -> None:
+        """Tell what is not measured."""
 
     def ranges(self) -> dict[Value, Range]:
         """Return the ranges over the samples that `run` returned none of."""
@@ -162,13 +174,46 @@ class _Fastest:
                 yield from each.measured.items()
 
 
+class _Multiplying(_Fastest):
+    """Run the signatures of a module on samples, and tell what weights are multiplied by, no ranges."""
+
+    reduced = None
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(module, keeps=False)
+        self.multiplied = [Multiplied(signature.graph) for signature in module.signatures]
+
+    @functools.cached_property
+    def runs(self) -> _Runs:
+        return _Runs(self.module, True, weights_alone=True)
+
+    @property
+    def needs_none(self) -> bool:
+        return not any(each.found for each in self.multiplied)
+
+    def run(self, place: int, sample: Sample) -> dict[Value, Range]:
+        self.runs.feed(place, sample)
+        self.runs.subgraphs.Invoke(place)
+        self.multiplied[place].see(functools.partial(self.runs.contents, place))
+        return {}
+
+    def warn(self, report: Report) -> None:
+        count = sum(len(each.left_out) for each in self.multiplied)
+        if count:
+            report.warnings.append(f"weights of {count} ops have too many inputs to be rounded as samples tell")
+
+    def moments(self) -> Iterator[tuple[Value, Moments]]:
+        for each in self.multiplied:
+            yield from each.moments()
+
+
 class _Runs:
     """Run the signatures of a module on samples, by LiteRT's own kernels. Each is known by its place, which is that of
     its subgraph.
 
-    keeps: `arrays` of all tensors are wanted after each run, not those of `averaged` alone."""
+    keeps: `arrays` of all tensors are wanted after each run, not those of `averaged` alone. weights_alone: no cells."""
 
-    def __init__(self, module: Module, keeps: bool) -> None:
+    def __init__(self, module: Module, keeps: bool, weights_alone: bool = False) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         data, tensors = to_named_bytes(module)
@@ -177,6 +222,7 @@ class _Runs:
         self.measure = _measuring()
         self.recurrences = [
             [Recurrence(op) for op in signature.graph.ops if op.kind == lstm.KIND and not lstm.refusal(op)]
+            if not weights_alone else []
             for signature in signatures
         ]
         self.averaged = [[*read_by_products(signature.graph)] for signature in signatures]
@@ -202,7 +248,7 @@ class _Runs:
         only."""
         for value in values:
             try:
-                array = self._contents(place, value)
+                array = self.contents(place, value)
             except ValueError:
                 continue  # the runtime has nothing there: a result of a loop that nothing reads, or an empty tensor
             yield value, array
@@ -214,18 +260,19 @@ class _Runs:
             x, cell = op.operands[0], op.operands[lstm.CELL_STATE]
             assert x is not None and cell is not None
             written = [self._written(place, op.operands[index]) for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE)]
-            yield cell, recurrence.run(self._contents(place, x), *written)
+            yield cell, recurrence.run(self.contents(place, x), *written)
 
     def _written(self, place: int, state: Value | None) -> np.ndarray | None:
         """Return what is written into a state before its op runs; None for zeros, or if nothing is."""
         given = operand_of(state, "tfl.TILE")
-        return None if given is None else self._contents(place, given)
+        return None if given is None else self.contents(place, given)
 
-    def _contents(self, place: int, value: Value) -> np.ndarray:
+    def contents(self, place: int, value: Value) -> np.ndarray:
+        """Return the numbers of a tensor in the last run."""
         return value.data if value.data is not None else self.interpreter.get_tensor(self.indices[place][value], place)
 
-    def run(self, place: int, sample: Sample) -> dict[Value, Range]:
-        """Return the range of each result of floats."""
+    def feed(self, place: int, sample: Sample) -> None:
+        """Let the next run be on a sample."""
         shapes = {name: np.shape(sample[name]) for name in self.places[place]}
         if shapes != self.shapes.get(place):
             for name, index in self.places[place].items():
@@ -234,6 +281,10 @@ class _Runs:
             self.shapes[place] = shapes
         for name, index in self.places[place].items():
             self.subgraphs.SetTensor(index, sample[name], place)
+
+    def run(self, place: int, sample: Sample) -> dict[Value, Range]:
+        """Return the range of each result of floats."""
+        self.feed(place, sample)
         if self.measure is None:
             return self._of_kept(place)
         found = self.measure(self.interpreter._native_handle(), place)
@@ -264,8 +315,9 @@ def _measuring() -> Any:
 
 
 def _warn(
-    report: Report, signatures: Sequence[Signature], inputs: Sequence[Mapping[str, _Input]], counts: Sequence[int]
-) -> None:
+    report: Report, signatures: Sequence[Signature], inputs: Sequence[Mapping[str, _Input]], counts: Sequence[int],
+    weights_alone: bool,
+) -> None:  # fmt: skip
     """Tell of samples that are few or alike. Raises InputError if there are none."""
     if not any(counts):
         raise InputError("the calibration data holds no samples: give at least one, better a hundred")
@@ -274,7 +326,7 @@ def _warn(
         if not count:
             arrays = ", ".join(names_of_arrays(signature))
             report.warnings.append(f"there are no samples{of}: its ops stay float; its arrays are named {arrays}")
-        elif count < _FEW:
+        elif count < _FEW and not weights_alone:
             samples = "1 sample" if count == 1 else f"{count} samples"
             report.warnings.append(f"calibrated on {samples}{of}: later inputs may lie outside; give {_FEW}")
         if count > 1 and not any(each.differs for each in seen.values()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.pass_manager import Context
-from fuseconv.quantize import MEASURED
+from fuseconv.quantize import MEASURED, ROUNDED
 from fuseconv.quantize.balance_inputs import balance_inputs
 from fuseconv.quantize.bind_samples import bind_samples
 from fuseconv.quantize.calibrate import calibrate
@@ -51,7 +51,7 @@ def _has_weights_of_int8(context: Context) -> bool:
 
 
 def _has_samples(context: Context) -> bool:
-    return context.quantize in MEASURED and context.calibration.samples is not None
+    return context.quantize in (*MEASURED, *ROUNDED) and context.calibration.samples is not None
 
 
 def _has_integer_ends(context: Context) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Quantization, Value, constant, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import LARGEST, symmetric_scales
+from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.rounding import round_to_integers
 from fuseconv.quantize.selection import Selection
@@ -18,6 +20,9 @@ from fuseconv.quantize.weights_to_int8 import LEAST_ELEMENTS
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import activation_of
+
+if TYPE_CHECKING:
+    from fuseconv.quantize.error_feedback import Moments
 
 _LARGEST = LARGEST[types.INT4]
 # Of the largest number of a row or block, what the largest of 4 bits may stand for: beyond is clipped.
@@ -32,7 +37,9 @@ _SLOW = "blocks of 4 bits are fast with XNNPACK only: others take a hundred time
 
 
 @module_pass("weights-to-int4", requires=(TFL_ONLY,))
-def weights_to_int4(module: Module, report: Report, selection: Selection, block_size: int | None) -> None:
+def weights_to_int4(
+    module: Module, report: Report, selection: Selection, block_size: int | None, calibration: Calibration
+) -> None:  # fmt: skip
     """Store weights of dense layers in 4 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int4 w).
 
     They have a scale a row, or one for each block of `block_size` inputs. What lies on a grid of 4 bits is stored as
@@ -50,7 +57,7 @@ def weights_to_int4(module: Module, report: Report, selection: Selection, block_
             if weights is None or not _is_taken(op, weights, selection):
                 continue
             if weights not in made:
-                made[weights] = _narrow(weights, block_size)
+                made[weights] = _narrow(weights, block_size, calibration.moments.get(op.result))
                 if made[weights] is None and _lies_in_groups(weights.stored) and _ROUNDED not in report.warnings:
                     report.warnings.append(_ROUNDED)
             narrow = made[weights]
@@ -74,8 +81,10 @@ def _is_taken(op: Op, weights: Value, selection: Selection) -> bool:
     return all(alike) and not any(selection.refusal(reader) for reader in weights.uses)
 
 
-def _narrow(weights: Value, block_size: int | None) -> Value | None:
-    """Return weights in 4 bits; None if their numbers have no scale, or lie on grids of 4 bits that no kernel knows."""
+def _narrow(weights: Value, block_size: int | None, moments: Moments | None) -> Value | None:
+    """Return weights in 4 bits; None if their numbers have no scale, or lie on grids of 4 bits that no kernel knows.
+
+    moments: of what they are multiplied by, if samples tell."""
     array = weights.data
     assert array is not None
     outputs, inputs = array.shape
@@ -93,7 +102,13 @@ def _narrow(weights: Value, block_size: int | None) -> Value | None:
         scales = np.maximum(scales, _LEAST_SCALE).astype(np.float16).astype(np.float32)
         if not np.isfinite(scales).all():
             return None
-    stored = round_to_integers(rows, scales[:, None], _LARGEST, 0).reshape(array.shape)
+    if moments is None:
+        stored = round_to_integers(rows, scales[:, None], _LARGEST, 0).reshape(array.shape)
+    else:
+        from fuseconv.quantize.error_feedback import round_with_feedback  # few conversions have samples
+
+        steps = np.repeat(scales.reshape(outputs, -1), size, axis=1)
+        stored = round_with_feedback(array, steps, _LARGEST, moments.covariance(centered=False))
     if not blocks:
         return _constant(weights, stored, _of_rows(scales))
     of_blocks = constant(scales.reshape(outputs, -1).astype(np.float16), types.FLOAT16, f"{weights.name}/scales")

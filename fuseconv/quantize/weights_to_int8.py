@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import quantized_weights
+from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.selection import Selection
 from fuseconv.quantize.weights_to_float16 import Halves, halve_weights
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.hybrid import RECURRENT, hybrid_weights
 from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
+
+if TYPE_CHECKING:
+    from fuseconv.quantize.error_feedback import Moments
 
 # Below, rounding costs more than it saves. So does TFLiteConverter.
 LEAST_ELEMENTS = 1024
@@ -29,21 +35,24 @@ _SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: `conve
 
 
 @module_pass("weights-to-int8", requires=(TFL_ONLY,))
-def weights_to_int8(module: Module, report: Report, selection: Selection) -> None:
+def weights_to_int8(module: Module, report: Report, selection: Selection, calibration: Calibration) -> None:
     """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w).
 
     Those of transposed convolutions, and of depthwise ones with small windows, are dequantized in front: w ->
     DEQUANTIZE(int8 w), but beside recurrent states of a dynamic batch (`weights_to_float16` tells why). What is
     gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i)). Few weights of fused recurrent ops get 16 bits:
-    w -> DEQUANTIZE(float16 w)."""
+    w -> DEQUANTIZE(float16 w). Where samples tell what weights are multiplied by, they are rounded together."""
     selection.check(module)
-    narrow_weights(module, report, selection)
+    narrow_weights(module, report, selection, moments=calibration.moments)
 
 
-def narrow_weights(module: Module, report: Report, selection: Selection, only: Container[Op] | None = None) -> None:
+def narrow_weights(
+    module: Module, report: Report, selection: Selection, only: Container[Op] | None = None,
+    moments: Mapping[Value, Moments] = MappingProxyType({}),
+) -> None:  # fmt: skip
     """Do what the pass `weights_to_int8` does. only: of these ops, of which is told why they are of floats; None for
-    all."""
-    uses, halves = _Uses(module), Halves()
+    all. moments: of what weights are multiplied by, as `Multiplied` tells them."""
+    uses, halves = _Uses(module, moments), Halves()
     for graph in module.graphs():
         moving = has_moving_states(graph)
         chosen = (op for op in graph.ops if (only is None or op in only) and not selection.refusal(op))
@@ -72,7 +81,8 @@ def narrow_weights(module: Module, report: Report, selection: Selection, only: C
 class _Uses:
     """Which ops of a module read which constants as weights, and how."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, moments: Mapping[Value, Moments]) -> None:
+        self.moments = moments
         self.weights: dict[Op, list[Value]] = {}
         # How each wants them: the axis of scales, and that of outputs.
         self._axes: dict[Value, set[tuple[int | None, int | None]]] = {}
@@ -112,6 +122,8 @@ class _Uses:
             for reader in value.uses:
                 if value not in self.weights.get(reader, ()):
                     return f"{reader.type} also reads {value.name}, and takes no int8"
+        self._round_together(op)
+        for value in weights:
             if self._narrow(value) is None:
                 return f"the numbers of {value.name} have no scale"
         return ""
@@ -133,6 +145,18 @@ class _Uses:
         known = hybrid_weights(op)
         if known is not None and known.asymmetric:
             op.attrs["asymmetric_quantize_inputs"] = True
+
+    def _round_together(self, op: Op) -> None:
+        """Round the weights of an op by what is known of what they are multiplied by, if anything is."""
+        moments = self.moments.get(op.results[0])
+        if moments is None and op.type not in RECURRENT:
+            return
+        from fuseconv.quantize.rounded_together import round_recurrent_weights, round_weights  # few conversions load it
+
+        if moments is None:
+            round_recurrent_weights(op, self._made)
+        else:
+            round_weights(op, moments, self._made)
 
     def _narrow(self, value: Value) -> Value | None:
         """Return the constant in 8 bits: with a scale a channel, if all that read it take the same ones."""

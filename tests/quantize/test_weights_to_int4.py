@@ -10,6 +10,7 @@ import pytest
 import fuseconv.quantize.weights_to_int4 as module
 from fuseconv import convert
 from fuseconv.errors import InputError
+from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.selection import Selection
 from tests.check_pass import check_pass
 from tests.tf.text_cases import module_of
@@ -59,7 +60,7 @@ def test_blocks_have_an_op_for_the_activation_and_a_warning() -> None:
       return %y
     }}
     """)
-    module.weights_to_int4(built, report, Selection(), 32)
+    module.weights_to_int4(built, report, Selection(), 32, Calibration())
     product, relu = built.signatures[0].graph.ops
     assert product.attrs["fused_activation_function"] == "NONE" and relu.type == "RELU"
     assert "leave out --block-size" in report.warnings[0]
@@ -109,7 +110,7 @@ def test_4_bits_with_zero_points_and_groups_are_not_rounded_twice(stored: tuple[
       return %y
     }}
     """)
-    module.weights_to_int4(built, report, Selection(), None)
+    module.weights_to_int4(built, report, Selection(), None, Calibration())
     assert built.signatures[0].graph.ops[0].operands[1].dtype.name == "float32"  # type: ignore[union-attr]
     assert "are stored in 8" in report.warnings[0]
 

@@ -10,6 +10,7 @@ import fuseconv.quantize.weights_to_int4 as module
 from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import Module
+from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer_export import to_bytes
@@ -33,7 +34,7 @@ def _narrowed(inputs: int, outputs: int, rank: int, activation: str, block: int 
         lambda tfl, x: tfl.fully_connected(x, weights, bias, **options),
         (types.FLOAT32, (symbol("batch"), *[2] * (rank - 2), inputs)),
     )
-    module.weights_to_int4(made, Report(), Selection(), block)
+    module.weights_to_int4(made, Report(), Selection(), block, Calibration())
     (op, *_) = made.signatures[0].graph.ops
     narrow = op.operands[1]
     assert narrow is not None and narrow.dtype is types.INT4 and narrow.data is not None and narrow.quantization

@@ -1,0 +1,145 @@
+"""Weights of few bits make up for each other's errors, where it is known what they are multiplied by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuseconv.ir.graph import Op, Value
+from fuseconv.quantize import rounded_together
+from fuseconv.quantize.affine import as_floats, quantized_weights
+from fuseconv.quantize.error_feedback import Moments
+from fuseconv.quantize.multiplied import DIRECTIONS
+from fuseconv.quantize.rounded_together import round_recurrent_weights, round_weights
+from tests.tf.text_cases import module_of
+
+_RNG = np.random.default_rng(0)
+_ZEROS = "{'variable': True} = tfl.FILL(int32[2] [1, 6], float32[] 0.0)"
+
+
+def _numbers(*shape: int) -> str:
+    numbers = [f"{number:.4f}" for number in _RNG.uniform(-1, 1, int(np.prod(shape)))]
+    return f"float32[{','.join(map(str, shape))}] [{', '.join(numbers)}]"
+
+
+def _op(kind: str, inputs: int = 8, source: str = "%x", attrs: str = "{'fused_activation_function': 'TANH'}") -> Op:
+    gates = 4 if kind.endswith("LSTM") else 1
+    weights = [_numbers(6, size) for size in (inputs, 6) for _ in range(gates)]
+    none = ["_"] * 3 if gates == 4 else []
+    ends = ["_", "_", "%h", "%c"] if gates == 4 else ["%h"]
+    operands = [source, *weights, *none, *[_numbers(6)] * gates, *ends]
+    graph = module_of(f"""
+    main {{
+      input %x: float32[1,5,{inputs}]
+      input %i: int32[1,5]
+      %h: float32[1,6] {_ZEROS}
+      %c: float32[1,6] {_ZEROS}
+      %r: float32[1,5,{inputs}] = tfl.GATHER({_numbers(20, inputs)}, %i)
+      %y: float32[1,5,6] = tfl.{kind}({', '.join(operands)}) {attrs}
+      return %y, %r
+    }}
+    """)[0].signatures[0].graph
+    return next(op for op in graph.ops if op.type == kind)
+
+
+def _hidden_moments(inputs: int) -> Moments:
+    """Return those of inputs that go together in part."""
+    moments = Moments()
+    moments.add(_RNG.normal(size=(2000, inputs // 3)) @ _RNG.normal(size=(inputs // 3, inputs)) + 0.5)
+    return moments
+
+
+def _error(pairs: list[list[Value]], made: dict[Value, Value | None], moments: Moments) -> float:
+    """Return the mean square of what errors of weights, of some or all inputs each, move results by."""
+    total = 0.0
+    for weights in pairs:
+        errors = np.concatenate([value.data - as_floats(made[value]) for value in weights], axis=1)  # type: ignore[arg-type]
+        total += np.trace(errors @ moments.covariance(centered=False) @ errors.T)
+    return total
+
+
+def _pairs(op: Op) -> list[list[Value]]:
+    (direction,) = DIRECTIONS[op.type]
+    found = [[op.operands[x], op.operands[h]] for x, h in zip(direction.of_x, direction.of_h)]
+    return [[value for value in pair if value is not None] for pair in found]
+
+
+def _nearest(pairs: list[list[Value]]) -> dict[Value, Value | None]:
+    return {value: quantized_weights(value, None, outputs=0) for weights in pairs for value in weights}
+
+
+@pytest.mark.parametrize("kind", ["UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"])
+def test_gates_are_rounded_by_what_samples_tell(kind: str) -> None:
+    op, moments = _op(kind), _hidden_moments(14)
+    made: dict[Value, Value | None] = {}
+    round_weights(op, moments, made)
+    pairs = _pairs(op)
+    assert made.keys() == {value for weights in pairs for value in weights}
+    assert _error(pairs, made, moments) < 0.5 * _error(pairs, _nearest(pairs), moments)
+    # Weights that another op of them rounded already stay.
+    before = dict(made)
+    round_weights(op, _hidden_moments(14), made)
+    assert made == before
+
+
+def test_coupled_gates() -> None:
+    op = _op("UNIDIRECTIONAL_SEQUENCE_LSTM")
+    for index in (1, 5, 12):
+        op.set_operand(index, None)
+    made: dict[Value, Value | None] = {}
+    round_weights(op, _hidden_moments(14), made)
+    assert len(made) == 6
+
+
+def test_dense_layers_have_a_scale_a_row() -> None:
+    (op,) = module_of(f"""
+    main {{
+      input %x: float32[n,12]
+      %y: float32[n,5] = tfl.FULLY_CONNECTED(%x, {_numbers(5, 12)}, _)
+      return %y
+    }}
+    """)[0].signatures[0].graph.ops
+    moments, weights = _hidden_moments(12), op.operands[1]
+    assert weights is not None
+    made: dict[Value, Value | None] = {}
+    round_weights(op, moments, made)
+    nearest = {weights: quantized_weights(weights, 0, outputs=0)}
+    assert made[weights].quantization == nearest[weights].quantization  # type: ignore[union-attr]
+    assert _error([[weights]], made, moments) < 0.5 * _error([[weights]], nearest, moments)
+
+
+def test_numbers_without_a_scale_are_left() -> None:
+    op = _op("UNIDIRECTIONAL_SEQUENCE_RNN")
+    op.operands[2].data[0, 0] = np.nan  # type: ignore[union-attr,index]
+    made: dict[Value, Value | None] = {}
+    round_weights(op, _hidden_moments(14), made)
+    assert not made
+
+
+@pytest.mark.parametrize("kind", ["UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"])
+def test_without_samples_an_op_tells_what_it_makes_itself(kind: str) -> None:
+    op, made = _op(kind, inputs=2), dict[Value, Value | None]()
+    round_recurrent_weights(op, made)
+    pairs = [weights[1:] for weights in _pairs(op)]
+    assert made.keys() == {value for weights in pairs for value in weights}
+    moments = rounded_together._of_random_inputs(op, None)
+    assert moments is not None
+    part = moments.part(range(2, 8))
+    assert _error(pairs, made, part) < 0.9 * _error(pairs, _nearest(pairs), part)
+
+
+def test_rows_of_a_table_are_known() -> None:
+    op, made = _op("UNIDIRECTIONAL_SEQUENCE_RNN", source="%r"), dict[Value, Value | None]()
+    round_recurrent_weights(op, made)
+    assert len(made) == 2
+    table = rounded_together._table(op)
+    assert table is not None and table.shape == (20, 8)
+
+
+def test_ops_that_no_function_computes_are_rounded_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[Value, Value | None] = {}
+    attrs = "{'fused_activation_function': 'RELU_N1_TO_1'}"
+    round_recurrent_weights(_op("UNIDIRECTIONAL_SEQUENCE_RNN", attrs=attrs), made)
+    monkeypatch.setattr(rounded_together, "_MOST_OUTPUTS", 5)
+    round_recurrent_weights(_op("UNIDIRECTIONAL_SEQUENCE_RNN"), made)
+    assert not made
