@@ -6,7 +6,6 @@ stands in loops and branches, are rounded without."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,38 +13,12 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Value
 from fuseconv.ir.terms import operand_of
 from fuseconv.quantize.error_feedback import Moments
+from fuseconv.tfl.directions import DIRECTIONS, outputs_of, takes_operands
 
 # The products of inputs that are kept in all, in bytes. Weights that would take more are rounded without.
 _MOST_BYTES = 1 << 30
-# Operands from which on others are multiplied by weights of their own.
-_AUXILIARY = {"BIDIRECTIONAL_SEQUENCE_LSTM": 39, "BIDIRECTIONAL_SEQUENCE_RNN": 9}
 # Returns the numbers of a tensor in the last run.
 Contents = Callable[[Value], np.ndarray]
-
-
-class Direction(NamedTuple):
-    """The operands of one direction of a fused recurrent op.
-
-    of_x, of_h: for each gate the weights of x, and those of h. states: those that it begins with, h first. backward:
-    it takes the last step first."""
-
-    of_x: tuple[int, ...]
-    of_h: tuple[int, ...]
-    states: tuple[int, ...]
-    backward: bool = False
-
-
-def _lstm(first: int, state: int, backward: bool = False) -> Direction:
-    of_x, of_h = (tuple(range(first + at, first + at + 4)) for at in (0, 4))
-    return Direction(of_x, of_h, (state, state + 1), backward)
-
-
-DIRECTIONS = {
-    "BIDIRECTIONAL_SEQUENCE_LSTM": (_lstm(1, 35), _lstm(18, 37, True)),
-    "BIDIRECTIONAL_SEQUENCE_RNN": (Direction((1,), (2,), (4,)), Direction((5,), (6,), (8,), True)),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": (_lstm(1, 18),),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": (Direction((1,), (2,), (4,)),),
-}
 
 
 class Multiplied:
@@ -119,18 +92,6 @@ def before_each(op: Op, outputs: Sequence[np.ndarray], first: Sequence[np.ndarra
     for direction, output, start in zip(DIRECTIONS[op.type], outputs, first):
         parts = [start, np.delete(output, 0 if direction.backward else -1, axis)]
         yield np.concatenate(parts[::-1] if direction.backward else parts, axis)
-
-
-def outputs_of(op: Op, direction: Direction) -> int:
-    """Return the size of h."""
-    weights = op.operands[direction.of_h[-1]]
-    assert weights is not None and weights.shape is not None
-    return int(weights.shape[1])  # type: ignore[arg-type]
-
-
-def takes_operands(op: Op) -> bool:
-    """Return whether a fused recurrent op multiplies x and h alone."""
-    return not any(op.operands[_AUXILIARY.get(op.type, len(op.operands)) :])
 
 
 def _multiplied(op: Op) -> Value | Op:

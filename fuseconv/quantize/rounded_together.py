@@ -16,7 +16,8 @@ from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.terms import look_through, op_of
 from fuseconv.quantize.affine import LARGEST, as_floats, symmetric_integers, symmetric_scales
 from fuseconv.quantize.error_feedback import Moments, round_gates
-from fuseconv.quantize.multiplied import DIRECTIONS, before_each, outputs_of, takes_operands
+from fuseconv.quantize.multiplied import before_each
+from fuseconv.tfl.directions import DIRECTIONS, outputs_of, takes_operands
 from fuseconv.tfl.linear import LAYOUTS
 from fuseconv.tfl.recurrent_kernels import KERNELS, Unserved
 from fuseconv.tfl.traits import LAYOUT_CHANGES

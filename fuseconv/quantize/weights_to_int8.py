@@ -17,6 +17,7 @@ from fuseconv.quantize.selection import Selection
 from fuseconv.quantize.weights_to_float16 import Halves, halve_weights
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.directions import DIRECTIONS
 from fuseconv.tfl.hybrid import RECURRENT, hybrid_weights
 from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
 
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 
 # Below, rounding costs more than it saves. So does TFLiteConverter.
 LEAST_ELEMENTS = 1024
-# Below, in each direction of a fused recurrent layer, 16 bits take at most so many bytes more for a twentieth of the
-# error: kernels have one scale for a matrix, and errors of a step go into all later ones.
-LEAST_RECURRENT = 4096
+# Few weights of a fused recurrent layer have 16 bits, for a twentieth of the error: kernels have one scale for a
+# matrix, and errors of a step go into all later ones. A file is to take at most this part of TFLiteConverter's bytes:
+# of these, so many more are ops of each direction, and it leaves small matrices float.
+_PART, ROOM = 0.7, 1500
 # XNNPACK computes depthwise convolutions in floats fast whose windows have at most as many elements. With more,
 # LiteRT's own hybrid kernel takes a third of the time.
 _MOST_UNPACKED = 25
@@ -106,9 +108,15 @@ class _Uses:
         """Return whether the weights of an op are those of a fused recurrent one, which alone reads them, and too few
         to be rounded to 8 bits."""
         weights = self.weights.get(op, ()) if op.type in RECURRENT else ()
-        directions = 2 if op.type.startswith("BIDIRECTIONAL_") else 1
-        few = 0 < _count(weights) < directions * LEAST_RECURRENT
-        return few and all(reader.type in RECURRENT for value in weights for reader in value.uses)
+        if not weights or any(reader.type not in RECURRENT for value in weights for reader in value.uses):
+            return False
+        directions = DIRECTIONS[op.type]
+        theirs = 0
+        for indices in (part for each in directions for part in (each.of_x, each.of_h)):
+            # It joins those of all gates.
+            count = _count(value for index in indices if (value := op.operands[index]) is not None)
+            theirs += count if count >= LEAST_ELEMENTS else 4 * count
+        return 2 * _count(weights) <= len(directions) * ROOM + _PART * theirs
 
     def refusal(self, op: Op, moving: bool) -> str:
         """Return why the weights of an op stay float; empty if they become int8."""

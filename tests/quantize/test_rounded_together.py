@@ -9,8 +9,8 @@ from fuseconv.ir.graph import Op, Value
 from fuseconv.quantize import rounded_together
 from fuseconv.quantize.affine import as_floats, quantized_weights
 from fuseconv.quantize.error_feedback import Moments
-from fuseconv.quantize.multiplied import DIRECTIONS
 from fuseconv.quantize.rounded_together import round_recurrent_weights, round_weights
+from fuseconv.tfl.directions import DIRECTIONS
 from tests.tf.text_cases import module_of
 
 _RNG = np.random.default_rng(0)

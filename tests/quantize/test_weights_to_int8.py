@@ -152,7 +152,7 @@ float32[2,2] [5, 6, 7, 127], float32[2] [1, 2], %h) {attrs}
       return %y
     }}
     """)
-    monkeypatch.setattr(module, "LEAST_RECURRENT", 8)
+    monkeypatch.setattr(module, "ROOM", 10)
     context = check_pass("weights-to-int8", before, f"""
     main {{
       input %x: float32[1,n,2]
@@ -180,8 +180,8 @@ def test_each_direction_has_as_many_weights(monkeypatch: pytest.MonkeyPatch) -> 
         """
 
     floats = text([f"float32[1,1] {number}.0" for number in (127, 254, 381, 508)])
-    monkeypatch.setattr(module, "LEAST_RECURRENT", 3)
+    monkeypatch.setattr(module, "ROOM", -1)
     assert not check_pass("weights-to-int8", floats).report.quantized  # so few need no 16 bits either
-    monkeypatch.setattr(module, "LEAST_RECURRENT", 2)
+    monkeypatch.setattr(module, "ROOM", -2)
     integers = [f"int8[1,1]<{scale}.0> 127" for scale in (1, 2, 3, 4)]
     check_pass("weights-to-int8", floats, text(integers, ", 'asymmetric_quantize_inputs': True"))

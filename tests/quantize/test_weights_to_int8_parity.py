@@ -30,7 +30,7 @@ def _check(model: keras.Model, mode: str, low: int = 0) -> Converted:
 @pytest.mark.parametrize("mode", ["float16", "dynamic"])
 def test_convolutions_before_a_recurrent_layer(mode: str) -> None:
     x = keras.Input((12, 10))
-    y = layers.LSTM(16, return_sequences=True)(layers.Conv1D(32, 4, activation="relu")(x))
+    y = layers.LSTM(12, return_sequences=True)(layers.Conv1D(24, 5, activation="relu")(x))
     converted = _check(keras.Model(x, layers.Dense(64)(layers.Bidirectional(layers.LSTM(32))(y))), mode)
     stored = Counter(item.type for item in converted.report.quantized)
     whys = [item.why for item in converted.report.quantized if item.why]

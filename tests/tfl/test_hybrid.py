@@ -11,6 +11,7 @@ import fuseconv.quantize.weights_to_int8 as weights_to_int8
 from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -119,14 +120,14 @@ def test_every_kernel_is_tried() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_int8_weights(name: str, resolver: OpResolverType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights_to_int8, "LEAST_ELEMENTS", 1)
-    monkeypatch.setattr(weights_to_int8, "LEAST_RECURRENT", 1)
+    monkeypatch.setattr(weights_to_int8, "ROOM", -1 << 20)
     shape, build = CASES[name]
     x = np.random.default_rng(0).standard_normal((2, *shape)).astype(np.float32)
     fixed = "SEQUENCE" in name or name == "TRANSPOSE_CONV"
     module = module_of(build, (types.FLOAT32, (2 if fixed else _BATCH, *shape)))
     plain = _run(module, x, resolver)
     report = Report()
-    weights_to_int8.weights_to_int8(module, report, Selection())
+    weights_to_int8.weights_to_int8(module, report, Selection(), Calibration())
     assert report.quantized and not any(item.why for item in report.quantized)
     for expected, actual in zip(plain, _run(module, x, resolver), strict=True):
         assert 0 < np.abs(actual - expected).max() < 0.03 * np.ptp(expected)
@@ -149,7 +150,7 @@ def test_embedding_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights_to_int8, "LEAST_ELEMENTS", 1)
     table = _drawn(4, 3) * np.array([[1], [10], [100], [1000]], np.float32)
     module = module_of(lambda tfl, ids: tfl.embedding_lookup(ids, table), (types.INT32, (4,)))
-    weights_to_int8.weights_to_int8(module, Report(), Selection())
+    weights_to_int8.weights_to_int8(module, Report(), Selection(), Calibration())
     ids = np.array([3, 1, 2, 0], np.int32)
     rows = Interpreter(model_content=to_bytes(module)).get_signature_runner("serve")(x0=ids)["y0"]
     assert np.all(np.abs(rows - table[ids]) <= np.abs(table[ids]).max(axis=1, keepdims=True) / 250)
