@@ -228,7 +228,7 @@ class _Runs:
         self.averaged = [[*read_by_products(signature.graph)] for signature in signatures]
         preserves = keeps or self.measure is None or any(self.recurrences) or any(self.averaged)
         self.interpreter = Interpreter(
-            model_content=data, num_threads=threads(), experimental_preserve_all_tensors=preserves,
+            model_content=data, num_threads=threads(module), experimental_preserve_all_tensors=preserves,
             experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         )  # fmt: skip
         # The public functions know the first subgraph alone, or run without measuring.

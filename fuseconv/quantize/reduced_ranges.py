@@ -8,6 +8,7 @@ time that it takes LiteRT's own kernels."""
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from io import BytesIO
 
@@ -31,24 +32,40 @@ from fuseconv.write.flatbuffer_export import write
 _SPREAD_NAN = frozenset({
     "ADD", "BATCH_MATMUL", "FULLY_CONNECTED", "MEAN", "MUL", "SQUARED_DIFFERENCE", "SUB", "SUM",
 })  # fmt: skip
+# On so many a processor works for some milliseconds.
+_MANY_PRODUCTS = 100_000_000
 _SIGNS = np.array([1, -1], np.float32)
 
 
-def threads() -> int:
-    """Return on how many threads samples run: on a few, since the ops of little models only wait for each other."""
-    return min(processors(), 4)
+def threads(module: Module) -> int:
+    """Return on how many threads samples run: on a few, and on one where products are small. Others would wait for
+    its ops there, which takes up to twice as much of the processor's time."""
+    products = sum(_products(op) for graph in module.graphs() for op in graph.ops if op.type in LAYOUTS)
+    return 1 if products < _MANY_PRODUCTS else min(processors(), 4)
+
+
+def _products(op: Op) -> int:
+    """Return how many numbers an op multiplies by weights, with sizes that are not known as 1."""
+    layout = LAYOUTS[op.type]
+    weights = op.operands[layout.weights]
+    if weights is None or weights.stored is None or not weights.stored.size:
+        return 0
+    sizes = [size if isinstance(size, int) else 1 for size in op.result.shape or ()]
+    return math.prod(sizes) * (weights.stored.size // weights.stored.shape[layout.outputs])
 
 
 class ReducedRanges:
     """Run a module of one graph on samples, and keep the ranges of its tensors; see `of`.
 
-    data: the file. names: of the signature's inputs. tensors: names in the file, by values of the module. ends: of each
-    range so far, the largest with its sign changed. sums: of means over `count` samples."""
+    data: the file. names: of the signature's inputs. tensors: names in the file, by values of the module. threads: how
+    many run it. ends: of each range so far, the largest with its sign changed. sums: of means over `count` samples."""
 
-    def __init__(self, data: bytes, names: Mapping[str, Value], added: _Added, tensors: Mapping[Value, str]) -> None:
+    def __init__(
+        self, data: bytes, names: Mapping[str, Value], added: _Added, tensors: Mapping[Value, str], threads: int
+    ) -> None:
         from ai_edge_litert.interpreter import Interpreter
 
-        self.interpreter = Interpreter(model_content=data, num_threads=threads())
+        self.interpreter = Interpreter(model_content=data, num_threads=threads)
         self.added = added
         ends = (*self.interpreter.get_input_details(), *self.interpreter.get_output_details())
         places = {detail["name"]: detail["index"] for detail in ends}
@@ -80,7 +97,8 @@ class ReducedRanges:
             detach(copy.terminator)
         data = out.getvalue()
         _read_from(data, graph, contents.starts)
-        return cls(data, dict(zip(names, graph.inputs)), added, {value: name for name, value in contents.names.items()})
+        tensors = {value: name for name, value in contents.names.items()}
+        return cls(data, dict(zip(names, graph.inputs)), added, tensors, threads(module))
 
     def run(self, sample: Mapping[str, np.ndarray]) -> bool:
         """Take in a sample; return False, and take in nothing, if it may make NaN. Of infinite or huge numbers the sums

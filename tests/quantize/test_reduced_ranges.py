@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuseconv.ir.graph import constant
 from fuseconv.ir.product import Product
 from fuseconv.ir.text import print_module
+from fuseconv.quantize import reduced_ranges
 from fuseconv.quantize.reduced_ranges import ReducedRanges
 from tests.tf.text_cases import module_of
 
@@ -127,3 +129,20 @@ def test_nan_is_looked_for_where_it_ends() -> None:
 def test_what_is_measured_otherwise(text: str) -> None:
     module, _ = module_of(text)
     assert ReducedRanges.of(module) is None
+
+
+@pytest.mark.parametrize(("sizes", "wanted"), [("1000,100", 1), ("1,100", 1), ("1001,1000", 3), ("n,1000", 1)])
+def test_samples_run_on_one_thread_where_products_are_small(
+    sizes: str, wanted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduced_ranges, "processors", lambda: 3)
+    columns = int(sizes.split(",")[1])
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[{sizes}]
+      %y: float32[{sizes.split(",")[0]},100] = tfl.FULLY_CONNECTED(%x, float32[100,1] {[*range(100)]}, _)
+      return %y
+    }}
+    """)
+    module.signatures[0].graph.ops[0].set_operand(1, constant(np.zeros((100, columns), np.float32)))
+    assert reduced_ranges.threads(module) == wanted
