@@ -194,7 +194,7 @@ class _Multiplying(_Fastest):
     def run(self, place: int, sample: Sample) -> dict[Value, Range]:
         self.runs.feed(place, sample)
         self.runs.subgraphs.Invoke(place)
-        self.multiplied[place].see(functools.partial(self.runs.contents, place))
+        self.multiplied[place].see(dict(self.runs.arrays(place, self.multiplied[place].needed)))
         return {}
 
     def warn(self, report: Report) -> None:

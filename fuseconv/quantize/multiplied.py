@@ -5,7 +5,7 @@ stands in loops and branches, are rounded without."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from fuseconv.tfl.directions import DIRECTIONS, outputs_of, takes_operands
 
 # The products of inputs that are kept in all, in bytes. Weights that would take more are rounded without.
 _MOST_BYTES = 1 << 30
-# Returns the numbers of a tensor in the last run.
-Contents = Callable[[Value], np.ndarray]
 
 
 class Multiplied:
@@ -48,35 +46,40 @@ class Multiplied:
                 room -= size
                 self.found.append((ops, Moments()))
 
-    def see(self, contents: Contents) -> None:
-        """Take in what the last run computed."""
+    @property
+    def needed(self) -> list[Value]:
+        """Return the tensors that `see` is to be given of each run."""
+        ops = [op for ops, _ in self.found for op in ops]
+        return list(dict.fromkeys(value for op in ops for value in _read(op)))
+
+    def see(self, arrays: Mapping[Value, np.ndarray]) -> None:
+        """Take in what a run computed. arrays: of `needed`, those that it did."""
         for ops, moments in self.found:
             for op in {_multiplied(op): op for op in ops}.values():
-                assert op.operands[0] is not None
-                x = contents(op.operands[0])
-                rows = self._steps(op, x, contents) if op.type in DIRECTIONS else x
-                if np.isfinite(rows).all():
-                    moments.add(rows.reshape(-1, _inputs(op)))
+                if arrays.keys() >= set(_read(op)):
+                    rows = self._steps(op, arrays) if op.type in DIRECTIONS else arrays[_read(op)[0]]
+                    if np.isfinite(rows).all():
+                        moments.add(rows.reshape(-1, _inputs(op)))
 
-    def _steps(self, op: Op, x: np.ndarray, contents: Contents) -> np.ndarray:
+    def _steps(self, op: Op, arrays: Mapping[Value, np.ndarray]) -> np.ndarray:
         """Return for each step x and, of each direction, the h that it begins with: [..., inputs]."""
         axis = 0 if op.attrs.get("time_major") else 1
-        outputs, directions = [contents(value) for value in op.results], DIRECTIONS[op.type]
+        outputs, directions = [arrays[value] for value in op.results], DIRECTIONS[op.type]
         if len(outputs) < len(directions):
             outputs = np.split(outputs[0], [outputs_of(op, directions[0])], axis=2)
         ends = [[np.take(output, [at], axis) for at in (0, -1)] for output in outputs]
         last = [each[not direction.backward] for direction, each in zip(directions, ends)]
-        first = [self._first(op, number, each, contents) for number, each in enumerate(last)]
+        first = [self._first(op, number, each, arrays) for number, each in enumerate(last)]
         self._last[op] = last
-        return np.concatenate([x, *before_each(op, outputs, first, axis)], axis=2)
+        return np.concatenate([arrays[_read(op)[0]], *before_each(op, outputs, first, axis)], axis=2)
 
-    def _first(self, op: Op, number: int, like: np.ndarray, contents: Contents) -> np.ndarray:
+    def _first(self, op: Op, number: int, like: np.ndarray, arrays: Mapping[Value, np.ndarray]) -> np.ndarray:
         """Return the h of a direction that a run begins with: what is written into its state, what the run before left,
         or zeros."""
         state = op.operands[DIRECTIONS[op.type][number].states[0]]
         given = operand_of(state, "tfl.TILE")
         if given is not None:
-            return contents(given).reshape(like.shape)
+            return arrays[given].reshape(like.shape)
         last = self._last[op][number] if op in self._last and state is not None and state.op is None else None
         return last if last is not None and last.shape == like.shape else np.zeros_like(like)
 
@@ -98,6 +101,14 @@ def _multiplied(op: Op) -> Value | Op:
     """Return what ops have in common that multiply by the same numbers."""
     assert op.operands[0] is not None
     return op if op.type in DIRECTIONS else op.operands[0]
+
+
+def _read(op: Op) -> list[Value]:
+    """Return the tensors that tell what an op multiplies, x first."""
+    directions = DIRECTIONS.get(op.type, ())
+    given = [operand_of(op.operands[each.states[0]], "tfl.TILE") for each in directions]
+    values = [op.operands[0], *(op.results if directions else ()), *given]
+    return [value for value in values if value is not None]
 
 
 def _weights(op: Op) -> list[Value]:

@@ -253,3 +253,33 @@ def test_warnings() -> None:
     assert [warning.split(":")[0] for warning in report.warnings] == [
         "calibrated on 2 samples", "all samples are alike", "the input i0 is 1 in all samples",
     ]  # fmt: skip
+
+
+def test_weights_alone_take_in_what_they_are_multiplied_by() -> None:
+    text = """
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,1] = tfl.FULLY_CONNECTED(%x, float32[1,2] [1, 2], _)
+      return %y
+    }
+    """
+    graphs = [module_of(text.replace("%y", f"%{name}"))[0].signatures[0].graph for name in "yz"]
+    both, report = module_of(text)
+    both.signatures[:] = [Signature([name], graph, ["i0"], ["o0"]) for name, graph in zip("yz", graphs)]
+    samples = [{"y/i0": np.array([[1, 2]], np.float32)}, {"z/i0": np.array([[3, 4], [5, 6]], np.float32)}]
+    calibration = Calibration(samples, weights_alone=True)
+    calibrate(both, report, calibration)
+    assert not report.warnings
+    assert {value.name: moments.mean.tolist() for value, moments in calibration.moments.items()} == {
+        "y": [1, 2], "z": [4, 5],
+    }  # fmt: skip
+
+
+def test_samples_are_not_read_where_no_weights_go_together() -> None:
+    def samples() -> Any:
+        raise AssertionError
+        yield
+
+    calibration = Calibration(samples(), weights_alone=True)
+    calibrate(*module_of("main {\n  input %x: float32[n]\n  %y: float32[n] = tfl.ABS(%x)\n  return %y\n}"), calibration)
+    assert not calibration.moments

@@ -33,7 +33,7 @@ def _rows(graph: Graph, *runs: dict[str, Any]) -> dict[str, np.ndarray]:
     """Return the rows that were taken in over runs, by the first result of ops."""
     found = Multiplied(graph)
     for arrays in runs:
-        found.see(_of_names(graph, **arrays).__getitem__)
+        found.see(_of_names(graph, **arrays))
     return {value.name: np.concatenate(moments.pending) for value, moments in found.moments()}
 
 
@@ -152,3 +152,14 @@ def test_rows_that_are_not_finite_are_left_out() -> None:
     """)
     runs = [{"x": np.full((1, 3), np.inf)}, {"x": np.ones((1, 3))}]
     assert _rows(graph, *runs)["a"].tolist() == [[1, 1, 1]] and not _rows(graph, runs[0])
+
+
+def test_tensors_that_a_run_left_empty_tell_nothing() -> None:
+    graph = _graph(f"""
+    main {{
+      input %x: float32[1,3]
+      %a: float32[1,2] = tfl.FULLY_CONNECTED(%x, {_numbers(2, 3)}, _)
+      return %a
+    }}
+    """)
+    assert [value.name for value in Multiplied(graph).needed] == ["x"] and not _rows(graph, {})
