@@ -1,8 +1,9 @@
 """Measures quantized files against TFLiteConverter's: `make bench ONLY=quantize`, or `python -m tests.bench.quantize
 [--only LSTM,BERT] [--modes int8] [--skip peer] [--write]`.
 
-Each model is converted in each mode by both, from one SavedModel with random weights and on the same samples; recurrent
-ones also with `--rnn auto`. Every conversion and every comparison is a process of its own.
+Each model is converted in each mode by both, from one SavedModel with random weights and on the same samples; where
+these are not needed but taken, with them and without; recurrent ones also with `--rnn auto`. Every conversion and every
+comparison is a process of its own.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any
 
 from tests.bench.process import Limits, WorkerError, run
 from tests.bench.quantize_models import MODELS, RECURRENT
-from tests.bench.quantize_worker import FRESH, SAMPLES, SAMPLES_OF_SEQUENCES, TIMED
+from tests.bench.quantize_worker import FRESH, ROUNDED, SAMPLES, SAMPLES_OF_SEQUENCES, TIMED
 from tests.bench.table import PAGE, aligned, insert
 
 MODES = ("float16", "dynamic", "int4", "int8", "int16x8")
 # What TFLiteConverter has no form of.
 _OURS_ALONE = ("int4",)
+# What each of our sides is called behind the mode.
+_TITLES = {"ours": "", "samples": ", samples", "auto": ", `--rnn auto`"}
 DIRECTORY = Path("build/bench")
 _LIMITS = Limits(900, 64)
 # What a side says of a model in a mode: the numbers of the worker, or why there are none.
@@ -29,15 +32,18 @@ Result = dict[str, Any]
 
 
 def measure(name: str, modes: Iterable[str], skipped: Sequence[str]) -> dict[str, dict[str, Result]]:
-    """Return for each mode what the sides say: ours, auto (of sequences) and peer. skipped: sides whose files
-    are those of before, if there are any."""
+    """Return for each mode what the sides say: ours, samples (of modes that need none), auto (of sequences) and peer.
+    skipped: sides whose files are those of before, if there are any."""
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     _work("make", name, DIRECTORY)
     folder = DIRECTORY / f"{name}.quantized"
     folder.mkdir(exist_ok=True)
-    sides = ("ours", "auto", "peer") if name in RECURRENT else ("ours", "peer")
     _convert("ours", name, "float", folder)
-    return {mode: _measure(name, mode, sides, folder, skipped) for mode in modes}
+    return {mode: _measure(name, mode, _sides(name, mode), folder, skipped) for mode in modes}
+
+
+def _sides(name: str, mode: str) -> list[str]:
+    return ["ours", *["samples"] * (mode in ROUNDED), *["auto"] * (name in RECURRENT), "peer"]
 
 
 def _measure(name: str, mode: str, sides: Sequence[str], folder: Path, skipped: Sequence[str]) -> dict[str, Result]:
@@ -79,10 +85,8 @@ def markdown(results: dict[str, dict[str, dict[str, Result]]]) -> str:
     rows = [head]
     for name, modes in results.items():
         for mode, sides in modes.items():
-            for side in ("ours", "auto"):
-                if side in sides:
-                    title = mode if side == "ours" else f"{mode}, `--rnn auto`"
-                    rows.append([name, title, *_cells(sides[side], sides["peer"], sides.get("float", {}))])
+            for side in (side for side in _TITLES if side in sides):
+                rows.append([name, mode + _TITLES[side], *_cells(sides[side], sides["peer"], sides.get("float", {}))])
     failed: dict[str, list[str]] = {}
     for name, modes in results.items():
         for mode, sides in modes.items():
@@ -99,7 +103,8 @@ _CAPTION = (
     f"Clipped: how far these outputs lie beyond those of the {SAMPLES} samples that ranges were measured on "
     f"({SAMPLES_OF_SEQUENCES} of sequences). Latency: default delegates, one thread, the shortest of "
     "rounds in turns, as the processor counts it; of float: over that of our float file. "
-    f"Conversion: the processor's seconds with TensorFlow imported, on {TIMED} samples. TFLiteConverter has no "
+    f"Conversion: the processor's seconds with TensorFlow imported, on {TIMED} samples, if the mode takes them ("
+    f"{' and '.join(ROUNDED)} without and with). TFLiteConverter has no "
     f"{' or '.join(_OURS_ALONE)}."
 )
 
@@ -131,7 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help=f"models, with commas between them: {', '.join(MODELS)}")
     parser.add_argument("--modes", default=",".join(MODES), help="modes, with commas between them")
-    parser.add_argument("--skip", default="", help="sides whose files of before are taken, of ours, auto, peer")
+    sides = ", ".join([*_TITLES, "peer"])
+    parser.add_argument("--skip", default="", help=f"sides whose files of before are taken, of {sides}")
     parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
     options = parser.parse_args(arguments)
     names = options.only.split(",") if options.only else list(MODELS)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 MEASURED = ("int8", "int16x8")
+# Those that are converted without samples, and with them.
+ROUNDED = ("dynamic", "int4")
 # Conversions are timed with as many samples. Ranges are measured over more, so that later ones are hardly clipped: the
 # state of a recurrent layer is a sum over steps, and its extremes are rare.
 TIMED, SAMPLES, SAMPLES_OF_SEQUENCES = 32, 100, 400
@@ -37,15 +39,17 @@ def samples(name: str, count: int, first: int = _FIRST_SAMPLE) -> list[dict[str,
 
 
 def convert(side: str, name: str, model: Path, mode: str, out: Path) -> dict[str, float]:
-    """Convert with fuseconv ("ours", or "auto" with `--rnn auto`) or with TFLiteConverter ("peer"); return the
-    processor's seconds of a conversion with 32 samples, once all is imported. The file is of more."""
+    """Convert with fuseconv ("ours", "samples" where none are needed, "auto" with `--rnn auto`) or with TFLiteConverter
+    ("peer"); return the processor's seconds of a conversion with 32 samples, once all is imported. The file is of
+    more."""
     few, count = samples(name, TIMED), SAMPLES_OF_SEQUENCES if name in SEQUENCES else SAMPLES
     if side == "peer":
         converter = _peer(name, model, mode)
     else:
         rnn = "auto" if side == "auto" else "fused"
-        converter = lambda data: _ours(model, mode, data, rnn)  # noqa: E731
-        _ours(TINY, "float", [], rnn)
+        takes = mode in MEASURED or side == "samples"
+        converter = lambda data: _ours(model, mode, data if takes else None, rnn)  # noqa: E731
+        _ours(TINY, "float", None, rnn)
         # TFLiteConverter imports its calibration with itself.
         found = pkgutil.iter_modules(["fuseconv/quantize"], "fuseconv.quantize.")
         for module in ("ai_edge_litert.interpreter", *(each.name for each in found)):
@@ -53,17 +57,17 @@ def convert(side: str, name: str, model: Path, mode: str, out: Path) -> dict[str
     start = time.process_time()
     data = converter(few)
     seconds = time.process_time() - start
-    if mode in MEASURED:
+    if mode in MEASURED or side == "samples":
         data = converter(samples(name, count))
     out.write_bytes(data)
     return {"seconds": seconds, "bytes": len(data)}
 
 
-def _ours(model: Path, mode: str, data: list[dict[str, Any]], rnn: str) -> bytes:
+def _ours(model: Path, mode: str, data: list[dict[str, Any]] | None, rnn: str) -> bytes:
     import fuseconv
 
     how: dict[str, Any] = {} if mode == "float" else {"quantize": mode}
-    if mode in MEASURED:
+    if data is not None:
         how["calibration_data"] = data
     made = fuseconv.convert(model, rnn=rnn, **how).data
     assert made is not None
