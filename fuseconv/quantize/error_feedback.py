@@ -18,7 +18,8 @@ _MOST_INPUTS = 4096
 _DAMPING = 0.01
 # What is left of mean squares behind such a part of them is their rounding.
 _LEAST_PART = 1e-9
-# Columns whose errors are handed on at once to all that follow.
+# Columns whose errors are handed on at once to all that follow, and rows for which that is one product: BLAS computes
+# these on one thread where there are few columns.
 _BLOCK = 64
 # Rows are multiplied once they hold as many numbers: BLAS shares out many small products at a loss.
 _MOST_PENDING = 1 << 20
@@ -118,7 +119,7 @@ def round_with_feedback(weights: np.ndarray, scales: np.ndarray, largest: int, c
     order = np.argsort(-np.diag(covariance), kind="stable")
     left, steps = (each[:, order].astype(np.float64) for each in np.broadcast_arrays(weights, scales))
     # Row i tells by how much an error of input i moves those behind it.
-    moves = np.linalg.cholesky(np.linalg.inv(covariance[np.ix_(order, order)])).T
+    moves = _inverse_factor(covariance[np.ix_(order, order)])
     stored = np.zeros_like(left)
     for start in range(0, len(order), _BLOCK):
         end = min(start + _BLOCK, len(order))
@@ -127,5 +128,22 @@ def round_with_feedback(weights: np.ndarray, scales: np.ndarray, largest: int, c
             stored[:, at] = np.clip(np.rint(left[:, at] / steps[:, at]), -largest, largest)
             errors[:, at - start] = (left[:, at] - stored[:, at] * steps[:, at]) / moves[at, at]
             left[:, at:end] -= np.outer(errors[:, at - start], moves[at, at:end])
-        left[:, end:] -= errors @ moves[start:end, end:]
+        for rows in range(0, len(left), _BLOCK):
+            part = slice(rows, rows + _BLOCK)
+            left[part, end:] -= errors[part] @ moves[start:end, end:]
     return stored[:, np.argsort(order)]
+
+
+def _inverse_factor(matrix: np.ndarray) -> np.ndarray:
+    """Return the upper triangular matrix M with M.T @ M the inverse of a matrix that is positive definite: by halves,
+    since LAPACK's functions wake threads for few numbers already, which wait for more to do and take time."""
+    if len(matrix) <= _BLOCK:
+        return np.linalg.cholesky(np.linalg.inv(matrix)).T
+    middle = len(matrix) // 2
+    of_second = _inverse_factor(matrix[middle:, middle:])
+    between = matrix[:middle, middle:] @ of_second.T
+    of_first = _inverse_factor(matrix[:middle, :middle] - between @ between.T)
+    found = np.zeros_like(matrix)
+    found[:middle, :middle], found[middle:, middle:] = of_first, of_second
+    found[:middle, middle:] = -(of_first @ between @ of_second)
+    return found

@@ -79,3 +79,12 @@ def test_rows_that_are_all_the_same(seed: int) -> None:
         moments.add(np.repeat(row[None], count, axis=0))
     stored = round_with_feedback(rng.standard_normal((3, 7)), np.full((3, 1), 0.01), 127, moments.covariance())
     assert np.isfinite(stored).all()
+
+
+@pytest.mark.parametrize("size", [3, 64, 65, 150])
+def test_the_factor_of_an_inverse(size: int) -> None:
+    rows = np.random.default_rng(size).normal(size=(3 * size, size))
+    covariance = rows.T @ rows + np.eye(size)
+    factor = error_feedback._inverse_factor(covariance)
+    assert not np.tril(factor, -1).any()
+    np.testing.assert_allclose(factor.T @ factor @ covariance, np.eye(size), atol=1e-8)
