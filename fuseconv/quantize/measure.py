@@ -36,7 +36,8 @@ _KEPT = 16
 def measure(module: Module, report: Report, calibration: Calibration) -> None:
     """Do what the pass `calibrate` does."""
     keeps = calibration.method != MINMAX
-    runs = _Multiplying(module) if calibration.weights_alone else _Fastest(module, keeps)
+    kind = _Multiplying if calibration.weights_alone else _Fastest
+    runs = kind(module, keeps)
     if runs.needs_none:
         return
     measured: dict[Value, Range] = {}
@@ -50,7 +51,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
         for name, array in arrays.items():
             inputs[place][name].see(array)
         if calibration.size and not counts[place]:
-            _survive(runs, place, arrays, calibration.size)
+            _survive(kind(module, keeps), place, arrays, calibration.size)
         for value, found in runs.run(place, arrays).items():
             if np.isnan(found.least) or np.isnan(found.largest):
                 raise InputError(f"sample {number} makes numbers in the tensor {value.name} that are none (NaN)")
@@ -80,7 +81,8 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
 
 
 def _survive(runs: _Fastest, place: int, arrays: Sample, size: int) -> None:
-    """Run a sample in a child process first. Raises RuntimeError if LiteRT ends that."""
+    """Run a sample in a child process first. runs: such as have run nothing yet, for threads stay in this process.
+    Raises RuntimeError if LiteRT ends that."""
     import ai_edge_litert.interpreter  # noqa: F401  (the child need not load it)
 
     survive(lambda: runs.run(place, arrays), size)
@@ -179,8 +181,8 @@ class _Multiplying(_Fastest):
 
     reduced = None
 
-    def __init__(self, module: Module) -> None:
-        super().__init__(module, keeps=False)
+    def __init__(self, module: Module, keeps: bool = False) -> None:
+        super().__init__(module, keeps)
         self.multiplied = [Multiplied(signature.graph) for signature in module.signatures]
 
     @functools.cached_property
