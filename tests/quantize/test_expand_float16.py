@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import fuseconv.quantize.expand_float16 as module
 from fuseconv import quantize_file
 from fuseconv.runners import TFLiteFile
 from fuseconv.write.flatbuffer_export import to_bytes
@@ -109,3 +110,37 @@ def test_a_file_without_signatures_keeps_the_names_of_its_outputs(mode: str, tmp
     data = quantize_file(path, quantize=mode).data
     assert data is not None
     assert set(TFLiteFile(data).signatures[""][2]) == {"y", "w", "z"}
+
+
+@pytest.mark.parametrize("quantize", ["dynamic", "int4"])
+def test_what_gets_no_8_bits_stays(quantize: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAST_ELEMENTS", 6)
+    check_pass("expand-float16", """
+    main {
+      input %x: float32[n,2]
+      input %i: int32[n]
+      %w: float32[2,2] = tfl.DEQUANTIZE(float16[2,2] [1.5, 2, 3, 4])
+      %v: float32[3,2] = tfl.DEQUANTIZE(float16[3,2] [1.5, 2, 3, 4, 5, 6])
+      %b: float32[3] = tfl.DEQUANTIZE(float16[3] [1, 2, 3])
+      %c: float32[2] = tfl.DEQUANTIZE(float16[2] [1, 2])
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, %w, _)
+      %z: float32[n,3] = tfl.FULLY_CONNECTED(%y, %v, %b)
+      %a: float32[n,2] = tfl.ADD(%y, %c)
+      %g: float16[n,2] = tfl.GATHER(float16[2,2] [1, 2, 3, 4], %i) {'axis': 0}
+      %e: float32[n,2] = tfl.DEQUANTIZE(%g)
+      return %z, %a, %e
+    }
+    """, """
+    main {
+      input %x: float32[n,2]
+      input %i: int32[n]
+      %w: float32[2,2] = tfl.DEQUANTIZE(float16[2,2] [1.5, 2, 3, 4])
+      %c: float32[2] = tfl.DEQUANTIZE(float16[2] [1, 2])
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, %w, _)
+      %z: float32[n,3] = tfl.FULLY_CONNECTED(%y, float32[3,2] [1.5, 2, 3, 4, 5, 6], float32[3] [1, 2, 3])
+      %a: float32[n,2] = tfl.ADD(%y, %c)
+      %g: float16[n,2] = tfl.GATHER(float16[2,2] [1, 2, 3, 4], %i) {'axis': 0}
+      %e: float32[n,2] = tfl.DEQUANTIZE(%g)
+      return %z, %a, %e
+    }
+    """, quantize=quantize)
