@@ -17,6 +17,9 @@ from fuseconv.load.stablehlo.cursor import Cursor, DamagedError
 _UNKNOWN_SIZE = -(1 << 63)
 _MOST_DEPTH = 64
 _MOST_RANK = 64
+_LONGEST_NAME = 64
+# Attributes may share what they hold, so that a few bytes can stand for any number of parts.
+_GROWTH, _LEAST_PARTS = 16, 1 << 16
 # Dialects whose attributes and types are read; others only matter to who asks for them.
 VHLO, BUILTIN, SHARDY = "vhlo", "builtin", "sdy"
 _BUILTIN_NAMES = {
@@ -90,9 +93,11 @@ class Attributes:
         self.strings = strings
         self.data = data
         self._attribute_entries, self._type_entries = attributes, types
-        self._attributes: dict[int, Any] = {}
+        # Attributes, each with the number of its parts, those of its parts too.
+        self._attributes: dict[int, tuple[Any, int]] = {}
         self._types: dict[int, Any] = {}
-        self._depth = 0
+        self._depth = self._parts = 0
+        self._most_parts = _GROWTH * len(data) + _LEAST_PARTS
 
     def string(self, index: int) -> bytes:
         if index >= len(self.strings):
@@ -112,10 +117,16 @@ class Attributes:
     def attribute(self, index: int) -> Any:
         """Return what an attribute says: a number, text (of strings, symbols and enumerations), list, dict, array,
         `TensorType`, `Location`, or `Other`."""
-        found = self._attributes.get(index)
-        if found is None:
-            found = self._attributes[index] = self._decoded(self.entry(index), self._attribute, "an attribute")
-        return found
+        known = self._attributes.get(index)
+        if known is None:
+            outer, self._parts = self._parts, 1
+            found = self._decoded(self.entry(index), self._attribute, "an attribute")
+            known = self._attributes[index] = found, self._parts
+            self._parts = outer
+        self._parts += known[1]
+        if self._parts > self._most_parts and self._depth:
+            raise DamagedError("an attribute stands for much more than the file holds")
+        return known[0]
 
     def type(self, index: int) -> Any:
         """Return a `TensorType`, `FunctionType`, `OtherType`, or the `DType` of an element."""
@@ -153,7 +164,7 @@ class Attributes:
             part = self.type(cursor.varint())
             return types.COMPLEX64 if part is types.FLOAT32 else types.COMPLEX128
         if code == vhlo.FUNCTION:
-            inputs, outputs = (tuple(self.type(index) for index in cursor.varints()) for _ in range(2))
+            inputs, outputs = (tuple(map(self._held_type, cursor.varints())) for _ in range(2))
             return FunctionType(inputs, outputs)
         if code in (vhlo.TENSOR, vhlo.ENCODED_TENSOR):
             return self._tensor_type(cursor, code == vhlo.ENCODED_TENSOR)
@@ -164,13 +175,18 @@ class Attributes:
         cursor.at = cursor.end
         return OtherType(vhlo.OTHER_TYPES[code])
 
+    def _held_type(self, index: int) -> Any:
+        """Return a type that another one holds. No function that StableHLO writes takes or returns functions."""
+        found = self.type(index)
+        return OtherType("function") if isinstance(found, FunctionType) else found
+
     def _tensor_type(self, cursor: Cursor, encoded: bool) -> TensorType | OtherType:
         if encoded:
             cursor.varint()  # bounds of sizes that are not known
         sizes = [cursor.signed() for _ in range(cursor.count())]
-        element = self.type(cursor.varint())
+        element = self._held_type(cursor.varint())
         if not isinstance(element, DType):
-            return OtherType(f"tensor of {getattr(element, 'name', element)}")
+            return OtherType(f"tensor of {getattr(element, 'name', 'another type')}"[:_LONGEST_NAME])
         if len(sizes) > _MOST_RANK or any(size < 0 and size != _UNKNOWN_SIZE for size in sizes):
             raise DamagedError(f"a tensor has the shape {sizes[:9]}")
         return TensorType(element, tuple(None if size < 0 else size for size in sizes))
@@ -243,7 +259,7 @@ class Attributes:
             return self.string(cursor.varint()).decode("utf-8", "backslashreplace")
         if code == 14:
             name, _ = self.attribute(cursor.varint()), cursor.varint()
-            return Location(f"{name}")
+            return Location(name if isinstance(name, str) else "")
         if code == 0:
             return [self.attribute(index) for index in cursor.varints()]
         if code == 1:
@@ -261,7 +277,7 @@ class Attributes:
         if code in (11, 22):
             file = self.attribute(cursor.varint())
             cursor.at = cursor.end
-            return Location(f"{file}".rpartition("/")[2])
+            return Location(file.rpartition("/")[2] if isinstance(file, str) else "")
         if code in (12, 13):
             indices = cursor.varints()
             cursor.at = cursor.end

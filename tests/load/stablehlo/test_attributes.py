@@ -7,7 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from fuseconv.load.stablehlo.attributes import Attributes, Other, OtherType, UnreadError, _booleans
+from fuseconv.load.stablehlo.attributes import (
+    Attributes,
+    FunctionType,
+    Location,
+    Other,
+    OtherType,
+    UnreadError,
+    _booleans,
+)
 from fuseconv.load.stablehlo.cursor import DamagedError
 
 _Written = tuple[str, bytes]
@@ -68,3 +76,38 @@ def test_unknown_codes_are_named() -> None:
 def test_what_holds_itself_is_damaged() -> None:
     with pytest.raises(DamagedError, match="deep"):
         _attributes([_entry(_number(1), _number(1), _number(0))], []).attribute(0)
+
+
+def test_parts_that_are_shared_stand_for_no_more_than_the_bytes_account_for() -> None:
+    two = [_entry(_number(1), _number(2), _number(level), _number(level)) for level in range(40)]
+    lists = [_entry(_number(2), _number(1)), *two]
+    with pytest.raises(DamagedError, match="stands for much more"):
+        _attributes(lists, []).attribute(40)
+    # The parts of one that was read before count, too, and one after the other they may be read.
+    read = _attributes(lists[:14], [])
+    assert [len(read.attribute(level)) for level in range(1, 14)] == [2] * 13
+    with pytest.raises(DamagedError, match="stands for much more"):
+        _read_in_order(_attributes(lists, []))
+
+
+def _read_in_order(attributes: Attributes) -> None:
+    for level in range(41):
+        attributes.attribute(level)
+
+
+def test_functions_take_no_functions() -> None:
+    kinds = [_entry(_number(8), _number(2), _number(level - 1), _number(level - 1), _number(0)) for level in (1, 2)]
+    tensor = _entry(_number(20), _number(0), _number(2))
+    found = _attributes([], [_entry(_number(4)), *kinds, tensor])
+    assert found.type(2) == FunctionType((OtherType("function"),) * 2, ())
+    assert found.type(3) == OtherType("tensor of function")
+
+
+def test_a_location_is_named_by_a_text_alone() -> None:
+    location = _entry(_number(14), _number(0), _number(0), dialect="builtin")
+    assert _attributes([_entry(_number(1), _number(0)), location], []).attribute(1) == Location("")
+
+
+def test_tensors_of_tensors_have_no_names_without_end() -> None:
+    kinds = [_entry(_number(20), _number(0), _number(level - 1)) for level in range(1, 40)]
+    assert len(_attributes([], [_entry(_number(6)), *kinds]).type(39).name) == 64
