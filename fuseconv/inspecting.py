@@ -229,7 +229,7 @@ class _Reader:
         """Count what is described. Raises ValueError if it is more than the file accounts for."""
         self._work -= _TABLE * tables + sum(len(vector) * (1 if isinstance(vector, str) else 4) for vector in vectors)
         if self._work < 0:
-            raise ValueError("its tables are shared so often that they stand for much more than the file holds")
+            raise ValueError("its parts are shared so often that they stand for much more than the file holds")
 
     def _subgraph(self, subgraph: Any) -> dict[str, Any]:
         inputs, outputs = _list(subgraph.InputsAsNumpy()), _list(subgraph.OutputsAsNumpy())

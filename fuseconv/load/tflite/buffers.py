@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
-from fuseconv.load.tflite.table_decoder import DamagedError, Table
+from fuseconv.load.tflite.table_decoder import DamagedError, Decoder, Table
 
 # A count, where each string begins, and where the last one ends.
 _WORD = 4
 
 
 class Buffers:
-    """The buffers of a file by their numbers. data: the file's bytes."""
+    """The buffers of a file by their numbers. Several may be one vector of the file: copies of them count as decoded.
+    """
 
-    def __init__(self, data: Any, tables: list[Table]) -> None:
-        self.data = data
+    def __init__(self, decoder: Decoder, tables: list[Table]) -> None:
+        self.data, self._decoder = decoder.data, decoder
         self._places = [_place(table) for table in tables]
 
     def size(self, index: int) -> int:
         """Return the bytes of a buffer. Raises DamagedError for a number that is none's."""
         return self._found(index)[1]
 
-    def view(self, index: int) -> memoryview:
+    def copy(self, index: int) -> bytes:
         start, size = self._found(index)
-        return memoryview(self.data)[start : start + size]
+        self._decoder.spend(size)
+        return bytes(self.data[start : start + size])
 
     def array(self, index: int, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
         """Return the contents of a buffer as an array, without a copy but of texts and of 4 bits.
 
         Raises DamagedError if they are of another size."""
         if dtype is types.STRING:
-            return _strings(self.view(index), shape)
+            return _strings(self.copy(index), shape)
         count, kind = math.prod(shape), dtype.numpy.newbyteorder("<")
         start, size = self._found(index)
         wanted = (count + 1) // 2 if dtype is types.INT4 else count * kind.itemsize
@@ -45,7 +46,7 @@ class Buffers:
         if not size:
             return np.empty(shape, dtype.numpy)
         if dtype is types.INT4:
-            return _halves(np.frombuffer(self.data, np.uint8, size, start), count).reshape(shape)
+            return _halves(np.frombuffer(self.copy(index), np.uint8), count).reshape(shape)
         array = np.frombuffer(self.data, kind, count, start).reshape(shape)
         return array.astype(dtype.numpy, copy=False)
 
@@ -72,7 +73,7 @@ def _halves(stored: np.ndarray, count: int) -> np.ndarray:
     return np.where(halves > 7, halves - 16, halves).astype(types.INT4.numpy)
 
 
-def _strings(view: memoryview, shape: tuple[int, ...]) -> np.ndarray:
+def _strings(view: bytes, shape: tuple[int, ...]) -> np.ndarray:
     """Return the texts of TFLite's string tensor: their number, where each begins and the last ends, then the bytes."""
     count = math.prod(shape)
     if len(view) < _WORD * (count + 2) or int.from_bytes(view[:_WORD], "little") != count:
@@ -82,5 +83,5 @@ def _strings(view: memoryview, shape: tuple[int, ...]) -> np.ndarray:
     if ends[0] != _WORD * (count + 2) or ends[-1] > len(view) or any(start > end for start, end in pairs):
         raise DamagedError("the strings of a tensor reach beyond its buffer")
     made = np.empty(count, object)
-    made[:] = [bytes(view[start:end]) for start, end in pairs]
+    made[:] = [view[start:end] for start, end in pairs]
     return made.reshape(shape)

@@ -67,16 +67,17 @@ class _Model:
     """The parts of a file that its subgraphs share."""
 
     def __init__(self, data: Any) -> None:
-        self.root = Decoder(data).root("Model")
+        decoder = Decoder(data)
+        self.root = decoder.root("Model")
         if self.root.number("version") != _VERSION:
             raise InputError(f"the file is of version {self.root.number('version')} of TFLite's format, and not 3")
         for field in ("external_buffer_groups", "external_buffers"):
             if self.root.ints(field):
                 raise InputError("the file's weights stand in other files, which are not read: write all as one file")
         self.files = read_files(data)
-        self.buffers = Buffers(data, self.root.tables("buffers", "Buffer"))
+        self.buffers = Buffers(decoder, self.root.tables("buffers", "Buffer"))
         self.metadata = {
-            table.text("name") or "": bytes(self.buffers.view(table.number("buffer")))
+            table.text("name") or "": self.buffers.copy(table.number("buffer"))
             for table in self.root.tables("metadata", "Metadata")
         }
         self.subgraphs = self.root.tables("subgraphs", "SubGraph")

@@ -59,7 +59,7 @@ class Decoder:
         """Count bytes that are decoded."""
         self._work -= size
         if self._work < 0:
-            raise DamagedError("its tables are shared so often that they stand for much more than the file holds")
+            raise DamagedError("its parts are shared so often that they stand for much more than the file holds")
 
     def fields(self, position: int, name: str) -> dict[str, int]:
         """Return where the fields that a table has stand in it, by the vtable at a position."""

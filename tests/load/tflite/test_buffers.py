@@ -16,7 +16,8 @@ from fuseconv.write.table_encoder import Encoder, Table
 def buffers(*fields: dict, behind: bytes = b"") -> Buffers:
     root = Table("Model", {"buffers": [Table("Buffer", each) for each in fields]})
     data = bytes(Encoder(root, b"TFL3").data) + behind
-    return Buffers(data, Decoder(data).root("Model").tables("buffers", "Buffer"))
+    decoder = Decoder(data)
+    return Buffers(decoder, decoder.root("Model").tables("buffers", "Buffer"))
 
 
 def test_an_array_is_a_view():
@@ -61,3 +62,14 @@ def test_integers_of_4_bits():
         assert read.dtype == types.INT4.numpy and read.tolist() == array.tolist()
     with pytest.raises(DamagedError, match="takes 3 bytes, but its buffer holds 4"):
         buffers({"data": bytes(4)}).array(0, types.INT4, (2, 3))
+
+
+def test_copies_of_one_vector_are_bounded():
+    """A model's tables may lead to one vector from any number of buffers."""
+    ways = (lambda made: made.copy(0), lambda made: made.array(0, types.INT4, (40_000,)))
+    for copied in ways:
+        made = buffers({"data": bytes(20_000)})
+        copied(made)
+        with pytest.raises(DamagedError, match="shared so often"):
+            for _ in range(20):
+                copied(made)
