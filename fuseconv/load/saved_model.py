@@ -11,6 +11,7 @@ import numpy as np
 
 from fuseconv.errors import InputError
 from fuseconv.files import RESTORE, ModelFiles, models_within
+from fuseconv.ir import budget
 from fuseconv.ir.graph import Module, Signature, Value, constant
 from fuseconv.load import attrs, graph_validation, protos
 from fuseconv.load.concrete_functions import Trace, add_signatures, traces
@@ -21,6 +22,7 @@ from fuseconv.load.resource_values import INIT_SIGNATURE, Resources
 from fuseconv.load.signature_equivalence import SignatureComparison
 from fuseconv.load.stablehlo.call_modules import import_call_modules
 
+_MOST_OPERATIONS = 1 << 22
 _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
 
@@ -139,6 +141,7 @@ class _Loader:
         """Load these signatures as a module; those that compute the same become one with several names."""
         module = Module()
         comparison = SignatureComparison(self.nodes, self.importer.library)
+        left = budget.most_operations(_MOST_OPERATIONS)
         for name, proto in chosen.items():
             for signature in module.signatures:
                 if comparison.same(proto, chosen[signature.names[0]]):
@@ -146,6 +149,10 @@ class _Loader:
                     break
             else:
                 module.signatures.append(self._signature(name, proto))
+                left -= len(module.signatures[-1].graph.ops)
+                if left < 0:
+                    raise InputError("The model's signatures have more operations in all than a model of its size has; "
+                                     "name some of them with --signature.")  # fmt: skip
         self.importer.build_functions()
         module.functions = self.importer.functions
         module.attributes = self.importer.op_defs.attributes

@@ -9,25 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fuseconv.ir import budget
 from fuseconv.load.annotation import KEYS, annotation
 from fuseconv.load.node_table import Nodes
 
+# Some seconds; a model of more nodes may take longer.
+_LEAST_NODES, _MOST_NODES = 1 << 19, 1 << 22
 _Pair = tuple[str, str]
 
 
 class SignatureComparison:
     """Compare signatures by the computations of their outputs. nodes: of the main graph; library: the model's
-    FunctionDefs by name."""
+    FunctionDefs by name. Once too many nodes were compared for a model of its size, no more signatures are the same."""
 
     def __init__(self, nodes: Nodes, library: Mapping[str, Any]) -> None:
         self.nodes = nodes
         self.library = library
+        self._left = max(_LEAST_NODES, budget.most_operations(_MOST_NODES))
 
     def same(self, a: Any, b: Any) -> bool:
         """Return whether two SignatureDefs have inputs and outputs of the same names, types and shapes, and compute the
         same node by node. Nodes of functions must have the same names too, as those of two traces of one function
         have."""
-        if a.inputs.keys() != b.inputs.keys() or a.outputs.keys() != b.outputs.keys():
+        self._left -= 1
+        if self._left < 0 or a.inputs.keys() != b.inputs.keys() or a.outputs.keys() != b.outputs.keys():
             return False
         pairs = [(a.inputs[key], b.inputs[key]) for key in a.inputs]
         if not all(p.dtype == q.dtype and p.tensor_shape == q.tensor_shape for p, q in pairs):
@@ -60,6 +65,9 @@ class SignatureComparison:
                 return False
             if (p, q) in seen:
                 continue
+            self._left -= 1
+            if self._left < 0:
+                return False
             seen.add((p, q))
             ours, theirs = self.nodes.inputs(p), self.nodes.inputs(q)
             if p != q and not self._node(self.nodes.by_name[p], self.nodes.by_name[q], functions):
@@ -89,7 +97,8 @@ class SignatureComparison:
 
     def _function(self, f: Any, g: Any, pending: dict[_Pair, None]) -> bool:
         """Return whether two functions are equivalent but for those that they call, which are left in `pending`."""
-        if not (
+        self._left -= len(f.node_def)
+        if self._left < 0 or not (
             f.signature.input_arg == g.signature.input_arg
             and f.signature.output_arg == g.signature.output_arg
             and f.signature.is_stateful == g.signature.is_stateful

@@ -12,12 +12,13 @@ import pytest
 from fuseconv.api import convert
 from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles
-from fuseconv.ir import types, verifier
+from fuseconv.ir import budget, types, verifier
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Variable
 from fuseconv.load import load, protos
 from fuseconv.load.saved_model import chosen_tags
 from fuseconv.verifying import verify
+from tests.frozen import FLOAT, Frozen
 
 
 def ops(graph: Graph, kind: str) -> list[Op]:
@@ -261,3 +262,23 @@ def test_cut_off_shard(tf2: Path, tmp_path: Path) -> None:
     shard.write_bytes(shard.read_bytes()[:4])
     with pytest.raises(InputError, match=r"cut off"):
         load(model)
+
+
+def test_signatures_of_more_operations_than_the_bytes_justify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each signature has a graph of its own, of nodes that it may share with all others."""
+    monkeypatch.setattr(budget, "_LEAST_OPERATIONS", 100)
+    frozen = Frozen(4)
+    for index in range(40):
+        frozen.node(f"n{index}", "Sin", f"n{index - 1}" if index else "x", T={"type": FLOAT})
+    model = protos.classes["SavedModel"]()
+    meta = model.meta_graphs.add(graph_def=frozen.graph)
+    meta.meta_info_def.tags.append("serve")
+    for name in ("a", "b", "c"):
+        meta.signature_def[name].inputs["x"].CopyFrom(protos.classes["TensorInfo"](name="x:0", dtype=FLOAT))
+        meta.signature_def[name].outputs[name].CopyFrom(protos.classes["TensorInfo"](name="n39:0", dtype=FLOAT))
+    (tmp_path / "saved_model.pb").write_bytes(model.SerializeToString())
+    with pytest.raises(InputError, match=r"more operations in all than a model of its size.*--signature"):
+        convert(tmp_path)
+    assert len(convert(tmp_path, signatures=["a", "c"]).report.emitted) == 80

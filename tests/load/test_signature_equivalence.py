@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
+from fuseconv.load import signature_equivalence
 from fuseconv.load.node_table import Nodes
 from fuseconv.load.protos import classes
 from fuseconv.load.signature_equivalence import SignatureComparison
@@ -128,3 +129,13 @@ def _reads_another_result(nodes: Any) -> None:
 )
 def test_different_operands(edit: Callable[[Any], None]) -> None:
     assert not _same([_function("f", MUL)], "ff", edit=edit)
+
+
+def test_comparing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model may have thousands of signatures that differ in their last node."""
+    monkeypatch.setattr(signature_equivalence, "_LEAST_NODES", 3)
+    monkeypatch.setattr(signature_equivalence, "_MOST_NODES", 3)
+    info = _parse("SignatureDef", 'inputs { key: "x" value { name: "x" } } outputs { key: "y" value { name: "y" } }')
+    graph = _parse("GraphDef", 'node { name: "x" op: "Placeholder" } node { name: "y" op: "Sin" input: "x" }')
+    comparison = SignatureComparison(Nodes(graph.node), {})
+    assert [comparison.same(info, info) for _ in range(3)] == [True, False, False]
