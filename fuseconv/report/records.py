@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 from fuseconv.ir.dims import Shape
@@ -19,6 +19,7 @@ from fuseconv.tfl.arena import Arena, Subgraph, arena, better_plan, of_graphs
 AGREES = ("the body agrees", "the pattern agrees")
 # From the strongest claim to the weakest: an op that was fused and whose remains were removed counts as fused.
 KINDS = ("unsupported", "fused", "lowered", "folded", "removed", "refused")
+_MOST_SCOPES = 100  # between an op and the function that it stood in
 
 
 class Record(NamedTuple):
@@ -315,9 +316,13 @@ class Report:
         is not known."""
         if value.op is not None:
             return value.op.name if value.op.name in self.sources else ""
-        scopes = accumulate(reader.name.split("/")[:-1], lambda path, part: f"{path}/{part}")
-        names = (value.name, *(f"{scope}/{value.name}" for scope in scopes))
-        return next((name for name in reversed(names) if name in self.sources), "")
+        scope = reader.name
+        for _ in range(_MOST_SCOPES):
+            scope = scope.rpartition("/")[0]
+            name = f"{scope}/{value.name}" if scope else value.name
+            if name in self.sources or not scope:
+                return name if name in self.sources else ""
+        return ""
 
 
 def _first_read(op: Op, counted: set[int], stored: Callable[[Value], tuple[int, int]]) -> int:

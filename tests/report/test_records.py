@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuseconv.ir.graph import Graph, Module, Signature, constant
+from fuseconv.ir.graph import Graph, Module, Op, Signature, constant
 from fuseconv.report.records import Report
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 from tests.tf.text_cases import module_of
@@ -78,6 +78,17 @@ def test_what_nodes_read_is_recorded_if_it_is_asked_for() -> None:
             report.source(name, kind)
         report.connect(module)
         assert report.edges == edges
+
+
+def test_scopes_of_what_reads_a_constant_are_looked_at_up_to_a_depth() -> None:
+    """A name of 900 kB may have 450,000 of them."""
+    weights = constant(np.zeros(2, np.float32), name="c")
+    op = Op("tf.Neg", [weights], {}, "call/" + "a/" * 450_000 + "b")
+    report = Report(graph=True)
+    report.source("call/c", "Const")
+    assert report._node(weights, op) == ""
+    op.name = "call/" + "a/" * 90 + "b"
+    assert report._node(weights, op) == "call/c"
 
 
 def test_a_constant_counts_for_the_first_op_that_reads_it() -> None:
