@@ -78,7 +78,7 @@ def models_within(folder: Path) -> str:
     the only one in such a directory."""
     for _ in range(_MOST_LEVELS):
         found = _entries(folder)
-        models = [path for path in found if path.suffix.lower() in _MODELS or (path / "saved_model.pb").is_file()]
+        models = [at for at in found if at.suffix.lower() in MODEL_SUFFIXES or (at / "saved_model.pb").is_file()]
         if models:
             more = ", ..." if len(models) > _MOST_NAMED else ""
             return f"; did you mean {' or '.join(map(str, models[:_MOST_NAMED]))}{more}?"

@@ -71,9 +71,9 @@ def _mentions_plugins(path: str) -> bool:
 
 def load_module(plugin: str) -> ModuleType:
     """Import a plug-in: the path of a .py file, or a module's name. Raises an InputError that says where it broke."""
-    if plugin.endswith(".py"):
+    if plugin.endswith(".py") or plugin.startswith("."):  # importlib takes a dot for a package that it is not told
         path = Path(plugin)
-        if not path.is_file():
+        if path.suffix != ".py" or not path.is_file():
             raise InputError(f"there is no plug-in file {plugin}")
         return _guarded(plugin, lambda: _load_file(path))
     return _guarded(plugin, lambda: importlib.import_module(plugin))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -214,6 +215,12 @@ def test_a_file_whose_name_lacks_its_end_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"there is no module acme_audio; did you mean the file acme_audio.py\?"):
         load_registry(["acme_audio"])
+
+
+@pytest.mark.parametrize("name", ["./acme", "../acme"])
+def test_a_folder_is_no_plug_in(name):
+    with pytest.raises(InputError, match=rf"no plug-in file {re.escape(name)}$"):
+        load_registry([name])
 
 
 def test_a_file_that_is_not_there():

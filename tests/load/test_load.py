@@ -47,6 +47,7 @@ def test_a_directory_of_models(models: list[str], meant: list[str], tmp_path: Pa
 
 
 def test_a_directory_of_many_models(tmp_path: Path) -> None:
+    (tmp_path / "a.tflite").touch()  # which is converted already
     for name in "abcde":
         (tmp_path / f"{name}.keras").touch()
     with pytest.raises(InputError, match=r"did you mean .*a.keras or .*b.keras or .*c.keras, ...\?$"):
