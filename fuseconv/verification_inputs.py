@@ -1,11 +1,11 @@
 """Inputs to verify a file with: arrays of the caller's, or random ones that the model accepts.
 
-Inputs that the caller does not give are drawn with a fixed seed: what the file looks up in a table from the numbers of
-its rows, whatever the input's type; other floats from the standard normal distribution, whole numbers of 8 bits from
-their whole range and others from [0, 8), booleans with even odds, strings of three letters. Unknown dimensions beyond
-the batch get the size 7. All are guesses about a model that may want other ones - an image that survives five strides -
-so if TensorFlow refuses them smaller numbers, whole numbers for floats (Keras 2 declares the ids of an embedding as
-float32) and larger sizes are tried, and only if it refuses them all the caller is asked for shapes or data.
+Inputs that the caller does not give are drawn with a fixed seed. What the file looks up in a table is drawn from the
+numbers of its rows, whatever the input's type. Other floats come from the standard normal distribution, whole numbers
+of 8 bits from their whole range and others from [0, 8), booleans with even odds, strings of three letters. Unknown
+dimensions beyond the batch get the size 7. All are guesses: a model may want other ones, such as an image that survives
+five strides. If TensorFlow refuses them, smaller numbers, whole numbers for floats (Keras 2 declares the ids of an
+embedding as float32) and larger sizes are tried. If it refuses them all, the caller is asked for shapes or data.
 """
 
 from __future__ import annotations

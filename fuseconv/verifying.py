@@ -2,8 +2,8 @@
 
 A model may be a .tflite file itself, such as the one of floats that a quantized one was made of: that runs in LiteRT.
 
-Each signature of the file runs twice in a row in one interpreter, with different inputs, so that state that leaks from
-one invoke to the next shows; where a size is not fixed it is then resized and runs twice again.
+Each signature of the file runs twice in a row in one interpreter, with different inputs: state that leaks from one
+invoke to the next shows. Where a size is not fixed, the input is resized and it runs twice again.
 
 `verification_inputs` says what is run where the caller gives no inputs.
 

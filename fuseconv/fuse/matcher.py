@@ -175,7 +175,7 @@ def _match_as_miss(
 
 
 def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:
-    """Return what is different about a value that can be no match of a term, whatever its own operands are; empty if it
+    """Return what is different about a value that can be no match of a term, whatever its own operands are. Empty if it
     can be one, if it would mean another expression altogether, or if it is an op that one of the alternatives begins
     with."""
     terms = alternatives(term)

@@ -3,9 +3,9 @@ that a pattern matches. Both run on the same random operands.
 
 First in numpy, in this process, if they are small enough (interpreter.py): where they agree, that is all. Else in the
 TFLite runtime: each is lowered as if there were no fusion, and written as a small model. Operands that are constant in
-the model keep their values, the others are drawn at several scales (a clip shows on large numbers, a guard against
-division by zero on small ones), one invoke after the other in one interpreter, so that state that leaks from one to the
-next shows as well. What is run is the model's, and a model may be anybody's: the runtime runs in a child process.
+the model keep their values. The others are drawn at several scales: a clip shows on large numbers, a guard against
+division by zero on small ones. All invokes run in one interpreter, so that state that leaks from one to the next shows
+as well. What is run is the model's, and a model may be anybody's: the runtime runs in a child process.
 """
 
 from __future__ import annotations

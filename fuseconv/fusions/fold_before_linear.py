@@ -1,8 +1,8 @@
 """Constants before convolutions and dense layers -> their weights and biases: x * a, x + b, x * a + b.
 
 A product with a constant for each input channel moves into the weights. A sum moves into the bias where no zeros stand
-beside the data, and only behind products, norms and other linear ops: x - c can be small and exact where x is large,
-and then x * weights - c * weights is neither. But x * a - c is no more exact than x * a, which is rounded.
+beside the data, and only behind products, norms and other linear ops. Elsewhere x - c can be small and exact where x is
+large, and x * weights - c * weights is neither then. But x * a - c is no more exact than x * a, which is rounded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Validation of a model's nodes and functions, before any other code reads them.
 
-Each node is held to the definition of its op (how many operands, of which types, which values of attributes), each call
-to the function that it runs, each function to what it says of itself, and each signature to the tensors that it names.
-So no pass that follows has to defend itself against a node that TensorFlow itself would refuse.
+Each node is held to the definition of its op: how many operands, of which types, which values of attributes. Calls are
+held to the functions that they run, functions to their own headers, signatures to the tensors that they name. So no
+pass that follows has to defend itself against a node that TensorFlow itself would refuse.
 """
 
 from __future__ import annotations

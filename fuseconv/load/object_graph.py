@@ -2,8 +2,8 @@
 
 Keras 3's models, saved by `tf.saved_model.save`, read other handles than their restore graph writes: TensorFlow itself
 restores such a model object by object. A signature's function tells which objects its captured handles are (the bound
-inputs of SavedConcreteFunction), and the object graph of the checkpoint which tensor an object has (the checkpoint key
-in TrackableObjectGraph); objects of the two are the same that are reached from the root by the same names.
+inputs of SavedConcreteFunction). The object graph of the checkpoint tells which tensor an object has (the checkpoint
+key in TrackableObjectGraph). An object is the same in both graphs if the same names lead to it from the root.
 """
 
 from __future__ import annotations

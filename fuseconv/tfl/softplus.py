@@ -5,8 +5,8 @@ is right to 5e-7 by a fit of its largest error. There is no LOG in it, which Ten
 kernel, and which near 1 has lost what small results are made of; nor what is slow without XNNPACK: ABS, EXP, ELU, and a
 number divided by a tensor.
 
-The error is 1.1e-6 of the result at most, with XNNPACK and without; but of x below -76 the result, which is then
-below 1e-33, is that of XNNPACK's LOGISTIC, which is off by up to 1.3e-38, about float32's least normal number.
+The error is 1.1e-6 of the result at most, with XNNPACK and without. Of x below -76 the result, then below 1e-33, is
+that of XNNPACK's LOGISTIC, which is off by up to 1.3e-38, about float32's least normal number.
 """
 
 from __future__ import annotations

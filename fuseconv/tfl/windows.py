@@ -54,9 +54,9 @@ def _as_same(size: Dim, pad: Sequence[Dim], span: Dim, stride: int) -> bool:
 
 
 def read_shares(conv: Op) -> list[np.ndarray] | None:
-    """Return for each spatial dimension, of each place in the window, the share of positions [places] at which it reads
-    data and not what SAME pads with: 1 where the size is not known, as at all places but those near the ends. None if
-    the window's size is not known."""
+    """Return, for each spatial dimension and each place in the window, the share of positions [places] at which that
+    place reads data and not SAME's padding. It is 1 where the size is not known, as at all places but those near the
+    ends. None if the window's size is not known."""
     data = conv.operands[0]
     if data is None or data.shape is None:
         return None

@@ -1,7 +1,7 @@
 """The order of ops with side effects, as metadata of the file.
 
-The runtime runs ops in the file's order, but a delegate that takes some of them moves others before or behind these: it
-keeps the order of what data flows between, and of ops on variables and tables, loops and branches
+The runtime runs ops in the file's order, but a delegate that takes some of them moves others before or behind these. It
+keeps the order of ops between which data flows, and of ops on variables and tables, loops and branches
 (Subgraph::OpMightHaveSideEffect). Of custom ops it does not know that the order counts. A file may say so itself, by
 edges between ops that stand instead of the order that the runtime assumes (ModelControlDependencies).
 """

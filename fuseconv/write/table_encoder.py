@@ -1,8 +1,7 @@
 """Encode flatbuffer tables front to back, parents before children.
 
-The format wants children behind their parents only because offsets are unsigned; written in this order, nothing needs
-to be known beforehand, each table is packed with one struct call, and what belongs at the end of a file (the weights)
-can be put there.
+The format wants children behind their parents only because offsets are unsigned. In this order nothing needs to be
+known beforehand, and one struct call packs a table. What belongs at the end of a file (the weights) can be put there.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ with TensorFlow's kernels.
 
 A custom op has the TF op's name and its attributes in a flexbuffer map, types as TFLite's numbers, as TFLiteConverter
 writes it (CreateFlexBuilderWithNodeAttrs of its flatbuffer_export.cc). An op for the delegate is called "Flex" and the
-TF op's name, and holds a flexbuffer vector of that name and the serialized NodeDef (tflite/delegates/flex/kernel.cc);
-the delegate runs only what is on its list (allowlisted_flex_ops.cc, of which `flex_ops.txt` has the names).
+TF op's name, and holds a flexbuffer vector of that name and the serialized NodeDef (tflite/delegates/flex/kernel.cc).
+The delegate runs only what is on its list (allowlisted_flex_ops.cc, of which `flex_ops.txt` has the names).
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ _MOST_VALUES = 256
 
 
 def has_distinct_rows(indices: Value, variables: Mapping[Value, int] | None = None) -> bool:
-    """Return whether all rows of integers [..., n] are known to differ from each other: one of the columns is a
-    range, say, or they are what Where makes, or TopKV2 in each row of a batch whose number is a column as well. False
-    tells nothing. variables: those of loops of which something is known, as `numbering_variables` tells."""
+    """Return whether all rows of integers [..., n] are known to differ from each other. They are if a column is a
+    range, if Where makes them, or if TopKV2 does in each row of a batch whose number is a column as well. False tells
+    nothing. variables: those of loops of which something is known, as `numbering_variables` tells."""
     return _has_distinct_rows(indices, _Search(variables))
 
 

@@ -17,10 +17,10 @@ from fuseconv.tf.shape_functions import contradiction
 def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     """Evaluate a TF op on these operands with TensorFlow's own CPU kernel. Imports TensorFlow.
 
-    None for an op that is not known to do nothing but compute (one of `PURE_OPS`, or with a numpy kernel), that calls
-    functions, that makes or takes handles, that TensorFlow does not know, whose operands contradict each other, or that
-    it refuses to run on these operands.
-    The caller has seen to it that the results are of a size that the memory has room for.
+    None for an op that may do more than compute (it is none of `PURE_OPS`, and has no numpy kernel), that calls
+    functions, or that makes or takes handles. None as well if TensorFlow does not know the op, its operands contradict
+    each other, or TensorFlow refuses to run it on them. The caller has seen to it that the results are of a size that
+    the memory has room for.
     """
     if op.dialect != "tf" or (op.type not in PURE_OPS and op.type not in TABLE):
         return None

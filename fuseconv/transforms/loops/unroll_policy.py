@@ -27,8 +27,8 @@ weights are small. The latency of a Keras GRU in microseconds (1 thread, batch 1
      400 x 128    192 kB                                             2307     1497     1382
     1000 x 256    768 kB                                            71880    29979    21102
 
-What an iteration costs besides its ops is as much as a few of them, so a loop of many ops stays one, unless a sequence
-grows in it: its sizes are known without a loop alone, and XNNPACK takes known ones only. A decoder of 12 steps:
+An iteration costs, besides its ops, as much as a few of them, so a loop of many ops stays one. A loop in which a
+sequence grows does not: its sizes are known only without the loop, and XNNPACK takes no others. A decoder of 12 steps:
 
       ops a step                          loop          unrolled
           42       fixed buffer     112   53 kB       98    99 kB

@@ -63,10 +63,10 @@ def merge_bidirectional(module: Module, fusions: Iterable[Fusion]) -> None:
 
     This is done if any of the fusions makes an op of it.
 
-    The composite's operands are x and then, for the layer that goes forwards and for the other one, what the composite
-    of one direction has behind x; its results are, for both in turn, the last output, all outputs and the states. All
-    outputs of both stand in the order of x: readers that reverse those of the second read the result itself, and a pair
-    with other readers is none. Attributes are those of the two, without go_backwards."""
+    The composite's operands are x and then, for the forward layer and for the backward one, what the composite of one
+    direction has behind x. Its results are, for both in turn, the last output, all outputs and the states. All outputs
+    of both stand in the order of x: readers that reverse those of the second read the result itself, and a pair with
+    other readers is none. Attributes are those of the two, without go_backwards."""
     names = {name.removesuffix("_*") for fusion in fusions for name in fusion.annotations}
     for graph in list(module.graphs()):
         waiting: dict[Value, list[_Direction]] = {}

@@ -1,6 +1,6 @@
 """Match the steps that a model has written out with each other, so that one of them can stand for all.
 
-An op belongs to the step of the latest element that it depends on: of x1 are x1 @ k, the sum and the tanh, and also
+An op belongs to the step of the latest element that it depends on: x1 @ k, the sum and the tanh to that of x1. So does
 h1 @ r, which reads nothing later than step 0 but is only read by step 1. Step 1 is the template: it is matched with
 step 0, which tells what the states are (h1 for h0) and what they start from, and then with each later step. Elements of
 a mask belong to the steps as those of the sequence do.

@@ -1,9 +1,9 @@
 """Legalize random numbers from a seed that the model keeps and moves on -> random numbers of a generator that does this
 itself.
 
-Keras 3's SeedGenerator is a variable that gives a new seed on every run, and so is the state of a tf.random.Generator:
-what is drawn from it is drawn anew each time, like the numbers of TensorFlow's stateful ops, which TFLite's generators
-stand for. What is drawn from a seed that the model is given or always has is a function of it, and stays.
+Keras 3's SeedGenerator is a variable that gives a new seed on every run, and so is the state of a tf.random.Generator.
+Numbers that are drawn from it are drawn anew each time, as those of TensorFlow's stateful ops are, which TFLite's
+generators stand for. What is drawn from a seed that the model is given or always has is a function of it, and stays.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 LiteRT may move its tensors in a run with tensors of dynamic size, or as it allocates them anew. XNNPACK's parts of a
 graph share memory; where it grows, XNNPACK sets the other parts up again, with the places that LiteRT's tensors had.
 Where such a place happens to be that of the new memory, a copy from the one to the other counts as needless, and is
-left out until the next resize (`xnn_setup_copy_nc_x32`, `runtime.c`): up to one run in ten is wrong then.
+left out until the next resize (`xnn_setup_copy_nc_x32`, `runtime.c`). Up to one run in ten is wrong then.
 
 XNNPACK copies for RESHAPE, for the first parts of CONCATENATION and SPLIT, and for FULLY_CONNECTED without
 `keep_num_dims`, also where no dimension changes. What a SHAPE reads is LiteRT's, so that nothing is XNNPACK's own.

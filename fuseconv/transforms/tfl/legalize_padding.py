@@ -5,9 +5,9 @@ that for 0. XNNPACK of TensorFlow 2.21 does not: its CONV_2D and DEPTHWISE_CONV_
 Eigen's convolution of volumes, which runs CONV_3D: it begins before the data. TRANSPOSE_CONV, CONV_3D_TRANSPOSE,
 MAX_POOL_2D and AVERAGE_POOL_2D were found right, with XNNPACK and without.
 
-Where sizes are not known, a slice by sizes that are computed would leave XNNPACK no op behind it, as it takes none of
-sizes that are not known before the op runs: the layers behind took ten times as long. Zeros by which windows of two
-elements are padded are the same for all sizes. What remains, `bypass_xnnpack` keeps from XNNPACK.
+Where sizes are not known, a slice by computed sizes would leave XNNPACK no op behind it: it takes none whose sizes only
+a run tells. The layers behind took ten times as long. Zeros by which windows of two elements are padded are the same
+for all sizes. What remains, `bypass_xnnpack` keeps from XNNPACK.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Repeat along dimensions of 1 by TILE: BROADCAST_TO(x[1, 16], [32, 16]) -> TILE(x, [32, 1]).
 
-LiteRT's kernel of BROADCAST_TO computes the place of each element, where TILE copies rows: the former takes up to 200
-times as long, but no longer than TILE behind a RESHAPE where it repeats the whole of x, in dimensions before x's. What
+LiteRT's kernel of BROADCAST_TO computes the place of each element, where TILE copies rows, and takes up to 200 times as
+long. Where it repeats the whole of x, in dimensions before x's, it takes no longer than TILE behind a RESHAPE. What
 computes element by element broadcasts by itself (`canonicalize-tfl`); this is for what is left, such as a class token
 for each example.
 """

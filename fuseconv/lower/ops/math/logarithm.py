@@ -1,9 +1,9 @@
 """Logarithms of numbers near 1, and the inverse hyperbolic functions, which are such.
 
-The sum 1 + x keeps of a small x what float32 holds beside 1, and XNNPACK's LOG is off by 2e-7 near 1, however small
-its result is. So log(1 + x) and artanh take a step of Newton's method from that logarithm, as TANH is right to 3e-7 of
-itself and LOG of 1 is 0; and arsinh and arcosh are polynomials where they are small, fitted with relative errors below
-2e-7: the results are right to a few parts in 1e7 of themselves, with XNNPACK and without. NaN stays NaN, though
+The sum 1 + x keeps of a small x what float32 holds beside 1, and XNNPACK's LOG is off by 2e-7 near 1, however small its
+result is. So log(1 + x) and artanh take a step of Newton's method from that logarithm, as TANH is right to 3e-7 of
+itself and LOG of 1 is 0. Where arsinh and arcosh are small, they are polynomials, fitted with relative errors below
+2e-7. The results are right to a few parts in 1e7 of themselves, with XNNPACK and without. NaN stays NaN, though
 XNNPACK's LOG of NaN is a number. Of infinity that LOG makes 88.4, so that log(1 + x) is 86.4; and where no delegate
 runs, infinities come out as the largest number, where sums and products end. XNNPACK takes denormals for 0.
 """
