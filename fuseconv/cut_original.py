@@ -15,6 +15,7 @@ import numpy as np
 from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Signature
 from fuseconv.load import load, saved_model
+from fuseconv.load.frozen_graph import with_index
 from fuseconv.load.half_precision import half_type
 from fuseconv.load.live import LiveModel, Source
 from fuseconv.load.through_keras.model_file import trace
@@ -97,8 +98,8 @@ def _saved_model(files: ModelFiles, signature: str, tags: Sequence[str], ends: _
     flat = _Flat(tf.compat.v1.GraphDef.FromString(meta.graph_def.SerializeToString()))
     proto = meta.signature_def[signature]
     fed, fetched = ends.tensors(
-        {key: _with_index(info.name) for key, info in proto.inputs.items()},
-        {key: _with_index(info.name) for key, info in proto.outputs.items()},
+        {key: with_index(info.name) for key, info in proto.inputs.items()},
+        {key: with_index(info.name) for key, info in proto.outputs.items()},
     )
     kinds = {kind.removeprefix("tf.") for kind in VARIABLES | TABLES}
     with tf.Graph().as_default() as graph:
@@ -223,7 +224,3 @@ class _Flat:
         self.results[call] = [f"{call}/{ref}" for ref in returned]
         last = [*function.control_ret.values(), *(ref.partition(":")[0] for ref in returned)]
         self.graph_def.node.add(name=call, op="NoOp", input=[*(f"^{call}/{name}" for name in last), *control])
-
-
-def _with_index(name: str) -> str:
-    return name if ":" in name else f"{name}:0"

@@ -123,8 +123,8 @@ class _Loader:
         if not found:
             raise InputError(f"{self.name}: no node makes an output of its own accord; name them with --outputs.")
         fed = inputs or self._feeds()
-        values = {_with_index(name): self._input(name) for name in fed}
-        graph = self.importer.build_graph("serving_default", self.nodes, values, list(map(_with_index, found)))
+        values = {with_index(name): self._input(name) for name in fed}
+        graph = self.importer.build_graph("serving_default", self.nodes, values, list(map(with_index, found)))
         if not outputs:
             graph.outputs = [result for value in graph.outputs if value.op for result in value.op.results]
         if not inputs:
@@ -164,7 +164,7 @@ class _Loader:
 
     def _input(self, name: str) -> Value:
         dtype = self.importer.tensor_type(self.nodes, name)
-        index = int(_with_index(name).rpartition(":")[2])
+        index = int(with_index(name).rpartition(":")[2])
         shape = self._shape(self.nodes.by_name[_node(name)], index)
         return Value(dtype, symbolic(shape, _short(name)), _short(name))
 
@@ -233,7 +233,7 @@ def _node(name: str) -> str:
     return name.partition(":")[0]
 
 
-def _with_index(name: str) -> str:
+def with_index(name: str) -> str:
     return name if ":" in name else f"{name}:0"
 
 

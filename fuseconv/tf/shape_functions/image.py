@@ -32,28 +32,21 @@ def resize_bilinear_gradient(op: Op, gradient: Value, image: Value) -> Shapes:
     return (batch, *with_rank(image, 4)[1:3], channels)
 
 
-@infers("ScaleAndTranslate")
-def scale_and_translate(op: Op, images: Value, size: Value, scale: Value, translation: Value) -> Shapes:
+@infers("ScaleAndTranslate", "ExtractGlimpse", "ExtractGlimpseV2")
+def sampled(op: Op, images: Value, size: Value, *where: Value) -> Shapes:
     batch, _, _, channels = with_rank(images, 4)
     return (batch, *_pair(extents(size, "size")), channels)
 
 
 @infers("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 def project(op: Op, images: Value, transforms: Value, size: Value, fill: Value | None = None) -> Shapes:
-    batch, _, _, channels = with_rank(images, 4)
-    return (batch, *_pair(extents(size, "size")), channels)
+    return sampled(op, images, size)
 
 
 def _pair(sizes: Sequence[Dim]) -> Sequence[Dim]:
     if len(sizes) != 2:
         raise UnknownShape
     return sizes
-
-
-@infers("ExtractGlimpse", "ExtractGlimpseV2")
-def extract_glimpse(op: Op, images: Value, size: Value, offsets: Value) -> Shapes:
-    batch, _, _, channels = with_rank(images, 4)
-    return (batch, *_pair(extents(size, "size")), channels)
 
 
 @infers("CropAndResize")

@@ -11,14 +11,11 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Table, Value
 from fuseconv.ir.types import DType
 from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.layers.tensors import cast
 from fuseconv.load.keras.registry import ANY, builtin
 
 _NO_CATEGORY = np.iinfo(np.int64).max
 _HASHES: dict[str, Any] = {"salt": None, "oov_method": "floormod", "idf_weights": None, "sparse": False}
-
-
-def _cast(k: Call, x: Value, dtype: DType) -> Value:
-    return x if x.dtype is dtype else k.tf.Cast(x, dtype=dtype)
 
 
 def _found(k: Call, x: Value, keys: np.ndarray, values: np.ndarray, dtype: DType, default: Value) -> Value:
@@ -50,7 +47,7 @@ def _one_hot(k: Call, ids: Value, depth: int, dtype: DType) -> Value:
         k.refuse(f"it has {depth} categories")
     made = k.tf.OneHot(ids, k.tf.ints(depth), k.tf.number(1, types.FLOAT32), k.tf.number(0, types.FLOAT32),
                        dtype=types.FLOAT32)  # fmt: skip
-    return _cast(k, made, dtype)
+    return cast(k, made, dtype)
 
 
 @builtin("CategoryEncoding", takes=ANY, sparse=False)
@@ -71,7 +68,7 @@ def discretization(
     k: Call, x: Value, *, bin_boundaries: list[float], num_bins: Any = None, epsilon: Any = None,
     output_mode: str = "int",
 ) -> Value:  # fmt: skip
-    x = _cast(k, x, types.FLOAT32)
+    x = cast(k, x, types.FLOAT32)
     bins = k.tf.Bucketize(x, boundaries=[float(edge) for edge in bin_boundaries], dtype=types.INT32)
     if output_mode == "int":
         return bins if k.model.keras3 else k.tf.Cast(bins, dtype=types.INT64)
@@ -110,8 +107,8 @@ def _looked_up(k: Call, x: Value, tokens: _Tokens, invert: bool, mode: str, dept
         if tokens.mask is not None:
             numbers, own = np.append(numbers, 0), np.append(own, tokens.mask)
         unknown = k.tf.array(tokens.unknown, tokens.dtype)
-        return _found(k, _cast(k, x, types.INT64), numbers, own, tokens.dtype, unknown)
-    x = _cast(k, x, tokens.dtype)
+        return _found(k, cast(k, x, types.INT64), numbers, own, tokens.dtype, unknown)
+    x = cast(k, x, tokens.dtype)
     found = _found(k, x, own, numbers, types.INT64, k.tf.number(first if tokens.spare == 1 else -1, types.INT64))
     if tokens.mask is not None:
         ignored = k.tf.number(0 if mode == "int" else _NO_CATEGORY, types.INT64)

@@ -27,13 +27,8 @@ def function(*names: str) -> Callable[[_Function], _Function]:
     return enter
 
 
-@builtin("TFOpLambda", takes=AS_THEY_ARE, half=True)
-def tf_op_lambda(k: Call, *args: Any, function: str) -> Any:
-    return _call(k, function, args, k.all_options())
-
-
-@builtin("SlicingOpLambda", takes=AS_THEY_ARE, half=True)
-def slicing_op_lambda(k: Call, *args: Any, function: str) -> Any:
+@builtin("TFOpLambda", "SlicingOpLambda", takes=AS_THEY_ARE, half=True)
+def op_lambda(k: Call, *args: Any, function: str) -> Any:
     return _call(k, function, args, k.all_options())
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from fuseconv.ir.types import DType
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.ops.shapes import padded
+from fuseconv.load.stablehlo.ops.shapes import in_order, padded
 from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unless, tensor_type
 
 # float32 counts to this without a gap.
@@ -82,7 +81,7 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
         parts = []
     computed = types.FLOAT32 if parts else made
     x, kernel = (value if value.dtype is computed else tf.Cast(value, dtype=computed) for value in (x, kernel))
-    x, kernel = _ordered(tf, x, input_order), _ordered(tf, kernel, kernel_order)
+    x, kernel = in_order(tf, x, input_order), in_order(tf, kernel, kernel_order)
     if op.has("window_reversal"):
         turned = [axis for axis, turn in enumerate(np.asarray(op.attribute("window_reversal")).reshape(-1)) if turn]
         kernel = tf.ReverseV2(kernel, turned) if turned else kernel
@@ -100,7 +99,7 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
     if added:
         y = tf.Squeeze(y, squeeze_dims=added)
     y = y if y.dtype is made else tf.Cast(y, dtype=made)
-    return _ordered(tf, y, np.argsort(output_order).tolist())
+    return in_order(tf, y, np.argsort(output_order).tolist())
 
 
 def _exact_parts(
@@ -187,10 +186,6 @@ def conv_windows(op: Operation, spatial: int, pads: list[int]) -> Windows:
         raise DamagedError("a convolution has no stride")
     groups = number(op.attribute("feature_group_count"))
     return Windows(strides, list(zip(pads[::2], pads[1::2])), spread, dilations, groups)
-
-
-def _ordered(tf: Scope, x: Value, order: Sequence[int]) -> Value:
-    return x if list(order) == list(range(len(order))) else tf.Transpose(x, list(order))
 
 
 def _batch_as_channels(

@@ -15,10 +15,11 @@ from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.control import by_element
-from fuseconv.load.stablehlo.ops.indexing import Numbers, index_last, transposed, with_offsets, zeros_column
+from fuseconv.load.stablehlo.ops.indexing import Numbers, index_last, with_offsets, zeros_column
 from fuseconv.load.stablehlo.ops.loops import repeat
 from fuseconv.load.stablehlo.ops.reductions import reducers
 from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.ops.shapes import in_order
 from fuseconv.load.stablehlo.scope import Scope, refuse_unless, symbolic, tensor_type
 
 _NAMES = (
@@ -178,7 +179,7 @@ def _ordered(tf: Scope, updates: Value, layout: _Layout) -> Value:
     batch = [axis for axis in range(len(layout.batch) + len(slots)) if axis not in layout.numbers.window]
     ones = [slots[axis] for axis in layout.kept if axis in layout.indexed and axis not in layout.moving]
     inner = [slots[axis] for axis in (*layout.moving, *layout.rest)]
-    made = transposed(tf, updates, [*batch, *inner, *ones])
+    made = in_order(tf, updates, [*batch, *inner, *ones])
     return tf.Squeeze(made, squeeze_dims=list(range(-len(ones), 0))) if ones else made
 
 
@@ -189,7 +190,7 @@ def _scattered(
     order = [*layout.indexed, *layout.rest]
     tail = [_size(tf, x, layout, axis) for axis in layout.rest]
     count = _product(tf, whole)
-    rows = tf.Reshape(transposed(tf, x, order), _shape(tf, [count, *tail]))
+    rows = tf.Reshape(in_order(tf, x, order), _shape(tf, [count, *tail]))
     if kind == _PRODUCT:
         made = _multiplied(tf, rows, row, updates, [count, *tail])  # type: ignore[list-item]
     else:
@@ -199,7 +200,7 @@ def _scattered(
         else:
             made = tf.add(kind, [more, row, updates], {}, x.dtype)
         made = tf.Slice(made, [0] * (len(tail) + 1), _vector(tf, [count, *[-1] * len(tail)]))
-    return transposed(tf, tf.Reshape(made, _shape(tf, [*whole, *tail])), np.argsort(order).tolist())
+    return in_order(tf, tf.Reshape(made, _shape(tf, [*whole, *tail])), np.argsort(order).tolist())
 
 
 def _size(tf: Scope, x: Value, layout: _Layout, axis: int) -> Size:

@@ -10,7 +10,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import may_vanish, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.ops.math.reduction import axes_of
+from fuseconv.lower.ops.math.reduction import axes_of, axis_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, scalar, sizes
@@ -56,7 +56,7 @@ def SplitV(tfl, x, size_splits, axis):
         where = scalar(along, types.INT32)
         return build_legalized(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, where, num_splits=count), merged)
 
-    return along_axis(tfl, "SPLIT_V", split, _axis(axis, x), x)
+    return along_axis(tfl, "SPLIT_V", split, axis_of(x, axis), x)
 
 
 @lowers
@@ -169,15 +169,11 @@ def InvertPermutation(tfl, x):
     return tfl.scatter_nd(where, cast(tfl, iota(tfl, count, x), x.dtype), sizes(tfl, (count,), x))
 
 
-def _axis(axis: Value, x: Value) -> int:
-    return int(constant_of(axis, "the axis").reshape(())) % len(shape_of(x))
-
-
 def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
     """Return `count` equal parts of x."""
     if count == 1:
         return [x]
-    at = _axis(axis, x)
+    at = axis_of(x, axis)
 
     def split(merged: Value, along: int) -> list[Value]:
         where = scalar(along, types.INT32)
@@ -199,7 +195,7 @@ def _concatenate(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: V
         *merged, at = merged_and_axis
         return build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=at), *merged)
 
-    return along_axis(tfl, "CONCATENATION", join, _axis(axis, values[0]), *values)
+    return along_axis(tfl, "CONCATENATION", join, axis_of(values[0], axis), *values)
 
 
 def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:

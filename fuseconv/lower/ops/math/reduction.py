@@ -213,13 +213,14 @@ def axes_of(x: Value, axis: Value) -> list[int]:
     return sorted({int(at) % rank for at in np.asarray(constant_of(axis, "the axis")).reshape(-1)}) if rank else []
 
 
-def _axis(x: Value, axis: Value) -> int:
+def axis_of(x: Value, axis: Value) -> int:
+    """Return the axis of a constant operand, counted from the front."""
     return int(constant_of(axis, "the axis").reshape(())) % len(shape_of(x))
 
 
 def _axis_operand(tfl: Lowering, x: Value, axis: Value) -> Value:
     """Return the axis as an int32 scalar; a constant one is counted from the front."""
-    return scalar(_axis(x, axis), types.INT32) if axis.is_const else cast(tfl, axis, types.INT32)
+    return scalar(axis_of(x, axis), types.INT32) if axis.is_const else cast(tfl, axis, types.INT32)
 
 
 def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
@@ -250,7 +251,7 @@ def _prefix_scan(
     tfl: Lowering, x: Value, axis: Value, combined: Callable[..., Value], nothing: float, exclusive: bool, reverse: bool
 ) -> Value:
     """Build an inclusive scan along the axis with `combined(tfl, x, y)`, whose identity element is `nothing`."""
-    at, dims = _axis(x, axis), shape_of(x)
+    at, dims = axis_of(x, axis), shape_of(x)
     if len(dims) > RANK["PADV2"]:
         flat = reshape(tfl, x, (product(dims[:at]), dims[at], product(dims[at + 1 :])), x)
         made = _prefix_scan(tfl, flat, scalar(1, types.INT32), combined, nothing, exclusive, reverse)
