@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from fuseconv.testing import implements
+from tests.fuzz import program_steps as steps
+from tests.fuzz.program_steps import Step, Value
 
 # The sizes that `check` takes, of the batch and of another unknown dimension.
 BATCHES = (2, 3)
@@ -25,31 +26,6 @@ _SMALLEST, _LARGEST = 1e-3, 1e3
 _TYPES = tf.float32, tf.int32, tf.int64, tf.int8, tf.uint8, tf.bool, tf.complex64
 
 Tensors = Sequence[tf.Tensor]
-Step = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value at each size of the batch, and its number in the program."""
-
-    number: int
-    at: tuple[tf.Tensor, ...]
-    exact: bool = True
-
-    @property
-    def shape(self) -> list[int]:
-        return self.at[0].shape.as_list()
-
-    @property
-    def ndim(self) -> int:
-        return self.at[0].ndim
-
-    @property
-    def dtype(self) -> tf.DType:
-        return self.at[0].dtype
-
-    def is_like(self, other: Value) -> bool:
-        return all(a.dtype == b.dtype and a.shape == b.shape for a, b in zip(self.at, other.at))
 
 
 @dataclass
@@ -134,57 +110,6 @@ _INPUTS: list[tuple[list[int | None], tf.DType]] = [
     ([None, 3, 4], tf.int64), ([None, None, None, 3], tf.float32), ([None, 3, 3], tf.float32), ([None, 5], tf.bool),
     ([2, None], tf.float32), ([], tf.int32), ([None, 3, 2, 3, 2], tf.float32),
 ]  # fmt: skip
-
-
-def _constant(rng: Random, x: Value) -> tf.Tensor:
-    """Draw a constant that broadcasts to the last dimensions of x."""
-    shape = [dim if rng.random() < 0.7 else 1 for dim in x.shape[rng.randint(0, x.ndim) :]]
-    numbers = np.random.default_rng(rng.getrandbits(32)).standard_normal(shape)
-    return tf.constant(numbers * (1 if x.dtype.is_floating else 5), x.dtype)
-
-
-def _dense(rng: Random, x: Value) -> Step:
-    units = rng.randint(1, 4)
-    weights, bias = (_constant_of(rng, shape) for shape in ([x.shape[-1], units], [units]))
-    activation = rng.choice([tf.identity, tf.nn.relu, tf.nn.relu6, tf.tanh])
-    return lambda x: activation(tf.matmul(x, weights) + bias)
-
-
-def _conv(rng: Random, x: Value) -> Step:
-    if x.ndim != 4 or x.dtype != tf.float32 or min(x.shape[1:3]) < 3:
-        raise ValueError("TensorFlow's kernel ends the process on some other data")
-    size, stride, padding = rng.randint(1, 3), rng.randint(1, 2), rng.choice(["SAME", "VALID"])
-    filters, bias = (_constant_of(rng, shape) for shape in ([size, size, x.shape[-1], 3], [3]))
-    return lambda x: tf.nn.bias_add(tf.nn.conv2d(x, filters, stride, padding), bias)
-
-
-def _constant_of(rng: Random, shape: list[int]) -> tf.Tensor:
-    return tf.constant(np.random.default_rng(rng.getrandbits(32)).standard_normal(shape), tf.float32)
-
-
-def _reduction(rng: Random, x: Value) -> Step:
-    reduce = rng.choice([tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min])
-    axes, keep = rng.sample(range(x.ndim), rng.randint(1, x.ndim)), rng.random() < 0.5
-    return lambda x: reduce(x, axes, keep)
-
-
-def _strided_slice(rng: Random, x: Value) -> Step:
-    count = rng.randint(1, x.ndim)
-    begin, end = ([rng.randint(-3, 3) for _ in range(count)] for _ in range(2))
-    strides = [rng.choice([1, 1, 2, -1]) for _ in range(count)]
-    masks = {f"{name}_mask": rng.getrandbits(count) for name in ("begin", "end")}
-    masks |= {f"{name}_mask": rng.getrandbits(count) & rng.getrandbits(count) for name in ("new_axis", "shrink_axis")}
-    return lambda x: tf.strided_slice(x, begin, end, strides, **masks)
-
-
-def _merged(rng: Random, x: Value) -> Step:
-    axis = rng.randrange(x.ndim - 1)
-
-    def merge(x: tf.Tensor) -> tf.Tensor:
-        sizes = tf.shape(x)
-        return tf.reshape(x, tf.concat([sizes[:axis], [sizes[axis] * sizes[axis + 1]], sizes[axis + 2 :]], 0))
-
-    return merge
 
 
 def _branch(rng: Random, *values: Value) -> Step:
@@ -292,29 +217,6 @@ def _gradient(rng: Random, x: Value, y: Value) -> Step:
     return gradient
 
 
-def _variable(rng: Random, x: Value) -> Step:
-    """Draw writes to a variable, before, in and behind a branch or a loop, and what it holds then."""
-    first = np.random.default_rng(rng.getrandbits(32)).standard_normal([3, 4]).astype(np.float32)
-    variable, count, again = tf.Variable(first), rng.randint(1, 30), rng.randint(0, 2)
-
-    def add(*_: Any) -> tf.Tensor:
-        return variable.assign_add(tf.ones([3, 4])) * 2
-
-    def write_rows(i: Any = 0) -> tf.Tensor:
-        variable.scatter_nd_update([[i], [2]], tf.ones([2, 4]) * 3)
-        variable[1:, ::2].assign(variable[:2, ::2] - 1)
-        return variable.read_value()
-
-    def write(x: tf.Tensor) -> tf.Tensor:
-        variable.assign(first * tf.cast(tf.size(x), tf.float32))
-        before = variable.read_value()
-        chosen = tf.cond(tf.size(x) > count, add, write_rows)
-        tf.while_loop(lambda i: i < again, lambda i: [i + 1 + 0 * tf.cast(write_rows(i)[0, 0], tf.int32)], [0])
-        return tf.concat([before, chosen, variable.read_value()], 0)
-
-    return write
-
-
 def _calls(rng: Random, x: Value, y: Value) -> Step:
     """Draw a function of a program that several call, one of them in a branch."""
     body = _inner(rng, x, y)
@@ -325,21 +227,6 @@ def _calls(rng: Random, x: Value, y: Value) -> Step:
         return tf.stack([first, tf.cond(tf.size(x) > 9, lambda: called(x, y), lambda: first)])
 
     return calls
-
-
-def _annotated(rng: Random, x: Value) -> Step:
-    """Draw a function that says that it is a norm or a GELU, or a lie, and a user of what is inside of such a one."""
-    name = rng.choice(["odml.rms_norm", "odml.layer_norm", "acme.Unknown"])
-
-    @tf.function(experimental_implements=implements(name, epsilon=0.125), autograph=False)
-    def norm(x: tf.Tensor) -> tf.Tensor:
-        return x * tf.math.rsqrt(tf.reduce_mean(x * x, -1, keepdims=True) + 0.125)
-
-    def gelu(x: tf.Tensor) -> tf.Tensor:
-        inner = 1 + tf.math.erf(x * np.float32(np.sqrt(0.5)))
-        return 0.5 * x * inner + tf.reduce_mean(inner)
-
-    return rng.choice([norm, gelu])
 
 
 def _inner(rng: Random, *values: Value) -> Program:
@@ -353,162 +240,66 @@ def _like(program: Program, value: Value) -> list[int]:
     return [each.number for each in reversed(program.values) if each.is_like(value)]
 
 
-def _square(x: tf.Tensor) -> tf.Tensor:
-    """Return a matrix of full rank, for each matrix of x."""
-    return tf.matmul(x, x, transpose_b=True) + tf.eye(tf.shape(x)[-2])
-
-
-def _of_images(rng: Random, x: Value) -> Step:
-    if x.ndim not in (2, 3, 4) or x.dtype != tf.float32:
-        raise TypeError("an image has four dimensions, or fewer before it has channels and neighbors")
-    image, nn = tf.image, tf.nn
-    size, method = [rng.randint(1, 9), rng.randint(1, 9)], rng.choice(["bilinear", "nearest", "bicubic", "area"])
-    window, padding = [rng.randint(1, 3), rng.randint(1, 3)], rng.choice(["SAME", "VALID"])
-    boxes = [[-0.1, 0.2, 0.7, 1.1], [0.9, 0.1, 0.2, 0.8]]
-    step = rng.choice([
-        lambda x: image.resize(x, size, method), lambda x: image.resize(x, tf.shape(x)[1:3] * 2, method),
-        lambda x: image.crop_and_resize(x, boxes, [0, tf.shape(x)[0] - 1], size, extrapolation_value=-1.5),
-        lambda x: image.extract_patches(x, [1, *window, 1], [1, 2, 1, 1], [1, 1, 1, 1], padding),
-        lambda x: image.adjust_hue(tf.sigmoid(x[..., :3]), 0.2), lambda x: image.resize_with_pad(x, *size),
-        lambda x: image.per_image_standardization(x), lambda x: image.resize_with_crop_or_pad(x, *size),
-        lambda x: image.sobel_edges(x), lambda x: image.rot90(x), lambda x: image.central_crop(x, 0.6),
-        lambda x: nn.max_pool_with_argmax(x, window, 2, padding)[0], lambda x: nn.lrn(x, 2, 1.0, 0.5, 0.6),
-        lambda x: nn.space_to_depth(x, 2), lambda x: tf.space_to_batch(x, [2, 1], [[0, tf.shape(x)[1] % 2], [1, 1]]),
-        lambda x: nn.pool(x, window, "MAX", padding=padding, dilations=[2, 1]),
-    ])  # fmt: skip
-    whole = [slice(None)] * x.ndim
-    index = (*[None] * (x.ndim == 2), *whole, *[None] * (x.ndim < 4))
-    return lambda x: step(x[index])
-
-
-def _truths(rng: Random, x: Value) -> Step:
-    step = rng.choice([
-        tf.math.logical_not, lambda x: tf.reduce_any(x, -1), lambda x: tf.where(x, 1.0, 2.0), tf.where,
-        lambda x: tf.boolean_mask(tf.cast(x, tf.float32), x), lambda x: tf.math.count_nonzero(x, -1),
-    ])  # fmt: skip
-    return lambda x: step(x if x.dtype == tf.bool else x > 0)
-
-
-def _of_rows(rng: Random, x: Value) -> Step:
-    """Draw a ragged tensor of the first elements of each row, and a tensor of it."""
-    ragged = tf.RaggedTensor
-
-    def rows(x: tf.Tensor) -> tf.RaggedTensor:
-        return ragged.from_tensor(x, lengths=tf.range(tf.shape(x)[0]) % tf.shape(x)[1] + 1)
-
-    return rng.choice([
-        lambda x: rows(x).to_tensor(), lambda x: tf.reduce_sum(rows(x), 1), lambda x: rows(x).row_lengths(),
-        lambda x: tf.concat([rows(x), rows(x) * 2], 1).to_tensor(), lambda x: rows(x)[1:].to_tensor(),
-        lambda x: tf.reduce_max(rows(x), 1), lambda x: rows(x).value_rowids(),
-    ])  # fmt: skip
-
-
-def _scattered(rng: Random, x: Value) -> Step:
-    rows = [[each] for each in rng.sample(range(x.shape[0]), rng.randint(1, x.shape[0]))]
-    twice = [*rows, rows[0]]
-    return rng.choice([
-        lambda x: tf.tensor_scatter_nd_update(x, rows, tf.gather_nd(x, rows) * 2),
-        lambda x: tf.tensor_scatter_nd_add(x, twice, tf.gather_nd(x, twice)),
-        lambda x: tf.tensor_scatter_nd_max(x, twice, tf.gather_nd(x, twice) * 2),
-        lambda x: tf.scatter_nd(twice, tf.gather_nd(x, twice), tf.shape(x)),
-        lambda x: tf.dynamic_stitch([[0, 2], [1]], [tf.stack([x, x * 2]), tf.expand_dims(x, 0)]),
-        lambda x: tf.math.unsorted_segment_sum(x, tf.range(tf.shape(x)[0]) % 2, 2),
-        lambda x: tf.math.segment_max(x, tf.range(tf.shape(x)[0]) // 2),
-        lambda x: tf.sparse.segment_mean(x, [0, 1, 1], [0, 0, 1]),
-        lambda x: tf.concat(tf.dynamic_partition(x, tf.range(tf.shape(x)[0]) % 2, 2), 0),
-    ])  # fmt: skip
-
-
-def _gathered(rng: Random, x: Value) -> Step:
-    axis = rng.randrange(-x.ndim, x.ndim)
-    return rng.choice([
-        lambda x: tf.gather(x, [1, 0, 1], axis=axis), lambda x: tf.gather(x, tf.shape(x)[axis] - 1, axis=axis),
-        lambda x: tf.gather(x, tf.range(tf.shape(x)[axis])[::-1], axis=axis), lambda x: tf.roll(x, 2, axis),
-        lambda x: tf.gather(x, tf.zeros([tf.shape(x)[0], 2], tf.int32) + 1, axis=1, batch_dims=1),
-        lambda x: tf.gather_nd(x, tf.zeros([tf.shape(x)[0], 2, 1], tf.int64), batch_dims=1),
-        lambda x: tf.repeat(x, tf.range(tf.shape(x)[0]) % 3 + 1, axis=0), lambda x: tf.repeat(x, 2, axis),
-        lambda x: tf.reverse_sequence(x, tf.range(tf.shape(x)[0]) % tf.shape(x)[1] + 1, seq_axis=1),
-        lambda x: x[tf.shape(x)[0] // 2 :], lambda x: x[..., -1:], lambda x: x[..., : tf.shape(x)[-1] // 2 + 1],
-    ])  # fmt: skip
-
-
-def _by(divide: Step, number: int, x: tf.Tensor) -> tf.Tensor:
-    if not x.dtype.is_integer:
-        raise TypeError("a quotient of floats that is rounded depends on their rounding")
-    return divide(x, tf.constant(number, x.dtype))
-
-
-def _join(join: Step, axis: int, *each: tf.Tensor) -> tf.Tensor:
-    return join(each, axis)
-
-
-def _swap(axis: int, x: tf.Tensor) -> tf.Tensor:
-    return tf.concat(tf.split(x, 2, axis)[::-1], axis)
-
-
-def _each(*functions: Step) -> Callable[..., Step]:
-    return lambda rng, *operands: rng.choice(functions)
-
-
 # How many operands each takes, and what draws its parameters.
 OPS: dict[str, tuple[int, Callable[..., Step]]] = {
-    "unary": (1, _each(
+    "unary": (1, steps.each(
         tf.nn.relu, tf.nn.relu6, tf.tanh, tf.sigmoid, tf.abs, tf.negative, tf.nn.elu, tf.nn.gelu, tf.nn.softplus,
         tf.nn.silu, lambda x: x * x, lambda x: tf.negative(-x), lambda x: x * tf.nn.relu6(x + 3) / 6, lambda x: x - x,
         lambda x: tf.maximum(x, 0.2 * x), lambda x: tf.minimum(tf.maximum(x, -1), 1), lambda x: (x + 1) * 2 - x,
         lambda x: tf.sqrt(tf.abs(x) + 1), lambda x: 1 / tf.sqrt(x * x + 1),
     )),
-    "binary": (2, _each(tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum, tf.math.squared_difference)),
+    "binary": (2, steps.each(tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum, tf.math.squared_difference)),
     "constant": (1, lambda rng, x: partial(
-        rng.choice([tf.add, tf.subtract, tf.multiply, tf.minimum]), _constant(rng, x))),
+        rng.choice([tf.add, tf.subtract, tf.multiply, tf.minimum]), steps.constant(rng, x))),
     "integers": (1, lambda rng, x: partial(
-        _by, rng.choice([tf.math.floordiv, tf.math.floormod, tf.truncatemod]), rng.choice([-3, 2, 5]))),
-    "cast": (1, _each(lambda x: tf.cast(x, tf.float32) if x.dtype.is_integer else x * 1)),
-    "dense": (1, _dense), "conv": (1, _conv),
-    "pool": (1, _each(
+        steps.by, rng.choice([tf.math.floordiv, tf.math.floormod, tf.truncatemod]), rng.choice([-3, 2, 5]))),
+    "cast": (1, steps.each(lambda x: tf.cast(x, tf.float32) if x.dtype.is_integer else x * 1)),
+    "dense": (1, steps.dense), "conv": (1, steps.conv),
+    "pool": (1, steps.each(
         lambda x: tf.nn.max_pool2d(x, 2, 2, "SAME"), lambda x: tf.nn.avg_pool2d(x, 2, 1, "VALID"),
         lambda x: tf.nn.max_pool1d(x, 2, 2, "SAME"), lambda x: tf.nn.avg_pool1d(x, 2, 1, "VALID"),
     )),
     "matmul": (2, lambda rng, *_: partial(tf.matmul, transpose_b=rng.random() < 0.5)),
-    "reduction": (1, _reduction), "softmax": (1, _each(tf.nn.softmax, tf.nn.log_softmax)),
-    "norm": (1, _each(lambda x: (x - tf.reduce_mean(x, -1, True)) * tf.math.rsqrt(
+    "reduction": (1, steps.reduction), "softmax": (1, steps.each(tf.nn.softmax, tf.nn.log_softmax)),
+    "norm": (1, steps.each(lambda x: (x - tf.reduce_mean(x, -1, True)) * tf.math.rsqrt(
         tf.math.reduce_variance(x, -1, True) + 0.1))),
-    "cumsum": (1, _each(tf.cumsum, lambda x: tf.cumsum(x, -1, exclusive=True, reverse=True))),
+    "cumsum": (1, steps.each(tf.cumsum, lambda x: tf.cumsum(x, -1, exclusive=True, reverse=True))),
     "transpose": (1, lambda rng, x: partial(tf.transpose, perm=rng.sample(range(x.ndim), x.ndim))),
-    "merge": (1, _merged), "flatten": (1, _each(lambda x: tf.reshape(x, [tf.shape(x)[0], -1]))),
+    "merge": (1, steps.merged), "flatten": (1, steps.each(lambda x: tf.reshape(x, [tf.shape(x)[0], -1]))),
     "expand": (1, lambda rng, x: partial(tf.expand_dims, axis=rng.randint(0, x.ndim))),
     "squeeze": (1, lambda rng, x: partial(tf.squeeze, axis=[rng.randrange(x.ndim)])),
-    "slice": (1, _strided_slice),
+    "slice": (1, steps.strided_slice),
     "pad": (1, lambda rng, x: partial(tf.pad, paddings=[[rng.randint(0, 1), rng.randint(0, 2)] for _ in x.shape])),
-    "concat": (2, lambda rng, x, _: partial(_join, tf.concat, rng.randrange(x.ndim))),
-    "stack": (2, lambda rng, x, _: partial(_join, tf.stack, rng.randint(0, x.ndim))),
-    "swap": (1, lambda rng, x: partial(_swap, rng.randrange(x.ndim))),
+    "concat": (2, lambda rng, x, _: partial(steps.join, tf.concat, rng.randrange(x.ndim))),
+    "stack": (2, lambda rng, x, _: partial(steps.join, tf.stack, rng.randint(0, x.ndim))),
+    "swap": (1, lambda rng, x: partial(steps.swap, rng.randrange(x.ndim))),
     "tile": (1, lambda rng, x: partial(tf.tile, multiples=[rng.randint(1, 2) for _ in x.shape])),
     "reverse": (1, lambda rng, x: partial(tf.reverse, axis=[rng.randrange(x.ndim)])),
-    "gather": (1, _gathered), "scatter": (1, _scattered), "rows": (1, _of_rows), "image": (1, _of_images),
-    "special": (1, _each(
+    "gather": (1, steps.gathered), "scatter": (1, steps.scattered), "rows": (1, steps.of_rows),
+    "image": (1, steps.of_images),
+    "special": (1, steps.each(
         tf.math.erf, tf.math.asinh, tf.math.expm1, lambda x: tf.math.log1p(tf.abs(x)), tf.math.bessel_i0e,
         lambda x: tf.math.lgamma(tf.abs(x) + 0.5), lambda x: tf.math.digamma(tf.abs(x) + 0.5), tf.sin, tf.atan,
         lambda x: tf.math.xlogy(x, tf.abs(x) + 0.5), lambda x: tf.math.divide_no_nan(x, tf.abs(x) + 0.5),
         lambda x: tf.pow(tf.abs(x) + 0.1, 1.7), lambda x: tf.nn.l2_normalize(x, -1, 1e-3), tf.nn.crelu,
     )),
-    "bits": (1, _each(
+    "bits": (1, steps.each(
         tf.bitwise.invert, lambda x: tf.bitwise.right_shift(x, tf.ones_like(x)), lambda x: tf.one_hot(x % 5, 5),
         lambda x: tf.bitwise.bitwise_xor(x, tf.cast(5, x.dtype)), lambda x: tf.cast(tf.bitwise.invert(x), tf.uint8),
         lambda x: tf.math.bincount(tf.abs(x) % 7, axis=-1), lambda x: tf.sequence_mask(tf.abs(x) % 6),
         lambda x: tf.bitwise.invert(x) > 0,
     )),
-    "truths": (1, _truths),
-    "compare": (2, _each(
+    "truths": (1, steps.truths),
+    "compare": (2, steps.each(
         tf.less, tf.equal, lambda x, y: tf.where(x > y, x, y - x), lambda x, y: tf.cast(x > y, x.dtype),
     )),
-    "step": (1, _each(
+    "step": (1, steps.each(
         tf.floor, tf.round, tf.sign, lambda x: tf.cast(x, tf.int32), lambda x: x > 0, lambda x: tf.cast(x, tf.bool),
         lambda x: tf.cast(tf.cast(x, tf.float16), tf.float32), lambda x: tf.gather_nd(x, tf.where(x > 0)),
         lambda x: tf.quantization.fake_quant_with_min_max_args(x, -3, 3), lambda x: tf.math.floormod(x, 0.7),
         lambda x: tf.quantization.quantize_and_dequantize_v2(x, -4.0, 3.0, range_given=True),
     )),
-    "order": (1, _each(
+    "order": (1, steps.each(
         tf.sort, lambda x: tf.argsort(x, 0, "DESCENDING", True), lambda x: tf.math.top_k(x, 2)[1], tf.argmax,
         lambda x: tf.unique(tf.reshape(x, [-1]))[1], lambda x: tf.searchsorted(tf.sort(x), x),
         lambda x: tf.nn.max_pool_with_argmax(x, 2, 1, "SAME")[1], lambda x: tf.math.cumulative_logsumexp(x, -1),
@@ -516,34 +307,35 @@ OPS: dict[str, tuple[int, Callable[..., Step]]] = {
         lambda x: tf.sparse.reduce_sum(tf.sparse.from_dense(tf.nn.relu(x)), 1),
         lambda x: tf.nn.ctc_greedy_decoder(x, tf.zeros([tf.shape(x)[1]], tf.int32) + tf.shape(x)[0])[0][0].values,
     )),
-    "linear algebra": (1, _each(
-        lambda x: tf.linalg.cholesky(_square(x)), lambda x: tf.linalg.inv(_square(x)), lambda x: tf.linalg.diag(x),
-        lambda x: tf.linalg.solve(_square(x), x), lambda x: tf.linalg.logdet(_square(x)), tf.linalg.diag_part,
+    "linear algebra": (1, steps.each(
+        lambda x: tf.linalg.cholesky(steps.square(x)), lambda x: tf.linalg.inv(steps.square(x)),
+        lambda x: tf.linalg.diag(x), lambda x: tf.linalg.solve(steps.square(x), x),
+        lambda x: tf.linalg.logdet(steps.square(x)), tf.linalg.diag_part,
         lambda x: tf.linalg.band_part(x, 1, 0), lambda x: tf.linalg.set_diag(x, x[..., 0]), tf.linalg.trace,
     )),
-    "signal": (1, _each(
+    "signal": (1, steps.each(
         lambda x: tf.abs(tf.signal.stft(x, 4, 2)), tf.signal.rfft,
         lambda x: tf.signal.frame(x, 3, 2, pad_end=True), lambda x: tf.signal.dct(x, 2),
         lambda x: tf.signal.overlap_and_add(x, 1), lambda x: tf.abs(tf.signal.fft(tf.complex(x, x))),
     )),
-    "complex": (1, _each(
+    "complex": (1, steps.each(
         lambda x: tf.complex(x, -x), tf.math.real, tf.math.imag, tf.abs, lambda x: x + tf.math.conj(x) * x,
         lambda x: tf.concat([x, -x], -1), lambda x: tf.reduce_sum(x, -1),
     )),
-    "einsum": (2, _each(
+    "einsum": (2, steps.each(
         lambda x, y: tf.einsum("...i,...i->...", x, y), lambda x, y: tf.einsum("ij,kj->ki", x, y),
         lambda x, y: tf.einsum("bij,bkj->kbi", x, y), lambda x, y: tf.tensordot(x, y, 0),
     )),
-    "random": (1, _each(
+    "random": (1, steps.each(
         lambda x: tf.random.stateless_uniform(tf.shape(x), [1, 2]),
         lambda x: tf.random.stateless_normal(tf.shape(x), [3, 4]),
         lambda x: tf.random.stateless_uniform([2, 3], tf.stack([tf.size(x), 5]), 0, 9, tf.int32),
     )),
     "python": (2, _written_in_python), "over rows": (2, _over_rows), "gradient": (2, _gradient),
-    "variable": (1, _variable), "calls": (2, _calls), "annotated": (1, _annotated),
-    "where": (2, _each(lambda x, y: tf.where(tf.cast(tf.range(tf.shape(x)[-1]) % 2, tf.bool), x, y))),
-    "broadcast": (2, _each(lambda x, y: tf.broadcast_to(x, tf.shape(y)))),
-    "sizes": (1, _each(tf.shape, lambda x: tf.minimum(tf.shape(x), 3), lambda x: tf.range(tf.shape(x)[0]))),
+    "variable": (1, steps.variable), "calls": (2, _calls), "annotated": (1, steps.annotated),
+    "where": (2, steps.each(lambda x, y: tf.where(tf.cast(tf.range(tf.shape(x)[-1]) % 2, tf.bool), x, y))),
+    "broadcast": (2, steps.each(lambda x, y: tf.broadcast_to(x, tf.shape(y)))),
+    "sizes": (1, steps.each(tf.shape, lambda x: tf.minimum(tf.shape(x), 3), lambda x: tf.range(tf.shape(x)[0]))),
     "branch": (2, _branch), "loop": (2, _loop),
 }  # fmt: skip
 # Those that hold programs.
