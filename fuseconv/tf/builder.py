@@ -70,3 +70,7 @@ class TfBuilder:
     def as_int32(self, x: Value) -> Value:
         """Return x as int32; x itself if it is."""
         return x if x.dtype is types.INT32 else self.Cast(x, dtype=types.INT32)
+
+    def transpose(self, x: Value, order: Sequence[int]) -> Value:
+        """Return a tensor with its dimensions in this order."""
+        return x if [*order] == [*range(len(order))] else self.Transpose(x, [*order])

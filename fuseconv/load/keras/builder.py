@@ -115,6 +115,3 @@ class LayerBuilder(TfBuilder):
         assert x.shape is not None
         size = x.shape[axis]
         return self.ints(size) if isinstance(size, int) else self.size(x, axis % len(x.shape))
-
-    def transpose(self, x: Value, order: Sequence[int]) -> Value:
-        return x if list(order) == list(range(len(order))) else self.Transpose(x, list(order))

@@ -155,7 +155,7 @@ def table() -> str:
     return "\n".join(["| family | layers | settings |", "|---|---|---|", *sorted(rows)])
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -166,12 +166,12 @@ def _is_int(value: Any) -> bool:
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "int": _is_int,
     "bool": lambda value: isinstance(value, bool),
-    "float": _is_number,
+    "float": is_number,
     "str": lambda value: isinstance(value, str),
     "None": lambda value: value is None,
     "list[int]": lambda value: isinstance(value, list) and all(map(_is_int, value)),
     "list[list[int]]": lambda value: isinstance(value, list) and all(map(_KINDS["list[int]"], value)),
-    "list[float]": lambda value: isinstance(value, list) and all(map(_is_number, value)),
+    "list[float]": lambda value: isinstance(value, list) and all(map(is_number, value)),
     "list[str]": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     "list": lambda value: isinstance(value, list),
     "dict": lambda value: isinstance(value, dict),
@@ -185,7 +185,7 @@ def _is_a(value: Any, kind: str) -> bool:
 
 def _same(a: Any, b: Any) -> bool:
     """Return whether two values of JSON are the same; True is not 1."""
-    return (type(a) is type(b) and a == b) or (_is_number(a) and _is_number(b) and a == b)
+    return (type(a) is type(b) and a == b) or (is_number(a) and is_number(b) and a == b)
 
 
 def _short(value: Any) -> str:

@@ -19,7 +19,7 @@ def identity(op: Op, x: Value) -> Shapes:
     return x.shape
 
 
-@infers("IdentityN")
+@infers("IdentityN", "XlaOptimizationBarrier")
 def identity_n(op: Op, *operands: Value) -> Shapes:
     return [x.shape for x in operands]
 

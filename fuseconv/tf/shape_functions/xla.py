@@ -102,11 +102,6 @@ def xla_gather(
     return tuple(next(slices if axis in inside else rest) for axis in axes)
 
 
-@infers("XlaOptimizationBarrier")
-def xla_optimization_barrier(op: Op, *operands: Value) -> Shapes:
-    return [value.shape for value in operands]
-
-
 def _pairs(padding: Value) -> list[tuple[int, int]]:
     numbers = [size for size in elements(padding) if isinstance(size, int)]
     if len(numbers) != len(elements(padding)):

@@ -14,12 +14,9 @@ from fuseconv.ir.types import DType
 from fuseconv.load.keras.call import HALVES, Call
 from fuseconv.load.keras.layers.core import product
 from fuseconv.load.keras.layers.settings import axes_of
+from fuseconv.load.keras.registry import is_number
 
 _INTEGERS = (types.BOOL, types.UINT8, types.INT32, types.INT64)
-
-
-def is_number(item: Any) -> bool:
-    return isinstance(item, (int, float)) and not isinstance(item, bool)
 
 
 def operands(k: Call, *items: Any) -> list[Value]:

@@ -17,7 +17,7 @@ from fuseconv.ir.types import DType
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.ops.shapes import in_order, padded
+from fuseconv.load.stablehlo.ops.shapes import padded
 from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unless, tensor_type
 
 # float32 counts to this without a gap.
@@ -81,7 +81,7 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
         parts = []
     computed = types.FLOAT32 if parts else made
     x, kernel = (value if value.dtype is computed else tf.Cast(value, dtype=computed) for value in (x, kernel))
-    x, kernel = in_order(tf, x, input_order), in_order(tf, kernel, kernel_order)
+    x, kernel = tf.transpose(x, input_order), tf.transpose(kernel, kernel_order)
     if op.has("window_reversal"):
         turned = [axis for axis, turn in enumerate(np.asarray(op.attribute("window_reversal")).reshape(-1)) if turn]
         kernel = tf.ReverseV2(kernel, turned) if turned else kernel
@@ -99,7 +99,7 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
     if added:
         y = tf.Squeeze(y, squeeze_dims=added)
     y = y if y.dtype is made else tf.Cast(y, dtype=made)
-    return in_order(tf, y, np.argsort(output_order).tolist())
+    return tf.transpose(y, np.argsort(output_order).tolist())
 
 
 def _exact_parts(

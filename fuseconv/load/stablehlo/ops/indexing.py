@@ -13,7 +13,6 @@ from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import Operation, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.ops.shapes import in_order
 from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unless, tensor_type
 
 # What makes zeros of zeros.
@@ -109,7 +108,7 @@ def _gathered(
     where = _clamped(tf, where, x, numbers, kind, sizes)
     where = with_offsets(tf, where, numbers, start, batch, moving, sizes)
     rest = [axis for axis in range(kind.rank) if axis not in indexed]
-    made = tf.GatherNd(in_order(tf, x, [*indexed, *rest]), where, dtype=x.dtype)
+    made = tf.GatherNd(tf.transpose(x, [*indexed, *rest]), where, dtype=x.dtype)
     dims = [*(("batch", place) for place in range(len(batch))), *moving, *rest]
     ones = [axis for axis in numbers.kept(kind.rank) if axis in indexed and axis not in moving]
     return _placed(tf, made, dims, numbers, kind.rank, ones)
@@ -172,7 +171,7 @@ def _along_one(tf: Scope, x: Value, where: Value, numbers: Numbers, rank: int, b
     order = [*numbers.operand_batch, *(other for other in range(rank) if other not in numbers.operand_batch)]
     at, count = order.index(axis), len(shared)
     attrs = {"batch_dims": count} if count else {}
-    operands = [in_order(tf, x, order), in_order(tf, where, places), tf.const(at)]
+    operands = [tf.transpose(x, order), tf.transpose(where, places), tf.const(at)]
     made = tf.add("GatherV2", operands, attrs, x.dtype)
     indexed = [("batch", place) for place in places]
     dims = [*indexed[:count], *order[count:at], *indexed[count:], *order[at + 1 :]]
@@ -185,7 +184,7 @@ def index_last(tf: Scope, indices: Value, numbers: Numbers, kind: TensorType) ->
         indices = tf.ExpandDims(indices, kind.rank)
     else:
         order = [axis for axis in range(kind.rank) if axis != numbers.index_vector]
-        indices = in_order(tf, indices, [*order, numbers.index_vector])
+        indices = tf.transpose(indices, [*order, numbers.index_vector])
     return tf.as_int32(indices)
 
 
@@ -294,4 +293,4 @@ def _placed(
         slots[place] = axis
     batch = iter(sorted(dim for dim in dims if isinstance(dim, tuple)))
     slots = [next(batch) if slot is None else slot for slot in slots]
-    return in_order(tf, made, [dims.index(slot) for slot in slots])
+    return tf.transpose(made, [dims.index(slot) for slot in slots])

@@ -19,7 +19,6 @@ from fuseconv.load.stablehlo.ops.indexing import Numbers, index_last, with_offse
 from fuseconv.load.stablehlo.ops.loops import repeat
 from fuseconv.load.stablehlo.ops.reductions import reducers
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.ops.shapes import in_order
 from fuseconv.load.stablehlo.scope import Scope, refuse_unless, symbolic, tensor_type
 
 _NAMES = (
@@ -179,7 +178,7 @@ def _ordered(tf: Scope, updates: Value, layout: _Layout) -> Value:
     batch = [axis for axis in range(len(layout.batch) + len(slots)) if axis not in layout.numbers.window]
     ones = [slots[axis] for axis in layout.kept if axis in layout.indexed and axis not in layout.moving]
     inner = [slots[axis] for axis in (*layout.moving, *layout.rest)]
-    made = in_order(tf, updates, [*batch, *inner, *ones])
+    made = tf.transpose(updates, [*batch, *inner, *ones])
     return tf.Squeeze(made, squeeze_dims=list(range(-len(ones), 0))) if ones else made
 
 
@@ -190,7 +189,7 @@ def _scattered(
     order = [*layout.indexed, *layout.rest]
     tail = [_size(tf, x, layout, axis) for axis in layout.rest]
     count = _product(tf, whole)
-    rows = tf.Reshape(in_order(tf, x, order), _shape(tf, [count, *tail]))
+    rows = tf.Reshape(tf.transpose(x, order), _shape(tf, [count, *tail]))
     if kind == _PRODUCT:
         made = _multiplied(tf, rows, row, updates, [count, *tail])  # type: ignore[list-item]
     else:
@@ -200,7 +199,7 @@ def _scattered(
         else:
             made = tf.add(kind, [more, row, updates], {}, x.dtype)
         made = tf.Slice(made, [0] * (len(tail) + 1), _vector(tf, [count, *[-1] * len(tail)]))
-    return in_order(tf, tf.Reshape(made, _shape(tf, [*whole, *tail])), np.argsort(order).tolist())
+    return tf.transpose(tf.Reshape(made, _shape(tf, [*whole, *tail])), np.argsort(order).tolist())
 
 
 def _size(tf: Scope, x: Value, layout: _Layout, axis: int) -> Size:

@@ -73,11 +73,6 @@ def dynamic_reshape(tf: Scope, op: Operation, x: Value, shape: Value) -> Value:
     return tf.Reshape(x, shape if kind.shape.count(None) else kind.sizes)
 
 
-def in_order(tf: Scope, x: Value, order: Sequence[int]) -> Value:
-    """Return x with its dimensions in another order."""
-    return x if list(order) == list(range(len(order))) else tf.Transpose(x, list(order))
-
-
 @imports
 def transpose(tf: Scope, op: Operation, x: Value) -> Value:
     return tf.Transpose(x, axes(op.attribute("permutation"), tensor_type(op.operands[0]).rank))

@@ -23,7 +23,7 @@ def sort(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     keys = sort_keys(op.regions[0], len(operands))
     refuse_unless(keys, "it sorts by something else than an order of its operands, one after the other")
     order = [*(other for other in range(rank) if other != axis), axis]
-    rows = [_transposed(tf, x, order) for x in operands]
+    rows = [tf.transpose(x, order) for x in operands]
     if len(operands) == 1 and not keys[0].total:  # type: ignore[index]
         return [_back(tf, _sorted(tf, rows[0], keys[0].descending)[0], order)]  # type: ignore[index]
     places: Value | None = None
@@ -69,9 +69,5 @@ def _taken(tf: Scope, x: Value, places: Value, rank: int) -> Value:
     return tf.add("GatherV2", [x, places, tf.const(rank - 1)], batch, x.dtype)
 
 
-def _transposed(tf: Scope, x: Value, order: list[int]) -> Value:
-    return x if order == list(range(len(order))) else tf.Transpose(x, order)
-
-
 def _back(tf: Scope, x: Value, order: list[int]) -> Value:
-    return _transposed(tf, x, [order.index(axis) for axis in range(len(order))])
+    return tf.transpose(x, [order.index(axis) for axis in range(len(order))])
