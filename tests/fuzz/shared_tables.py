@@ -17,6 +17,7 @@ SHARED: dict[str, dict[str, int]] = {
     "operands": {"ops": 30_000, "operands": 30_000},
     "signatures": {"operands": 30_000, "signatures": 30_000},
     "metadata": {"metadata": 60_000},
+    "contents": {"named": 20_000, "size": 400_000},
     "options": {},
 }
 _ABS, _CUSTOM = 101, 32
@@ -32,12 +33,13 @@ def build(name: str, rng: Random) -> bytes:
 
 def file(
     options: bytes = b"", *, subgraphs: int = 1, tensors: int = 2, ops: int = 1, operands: int = 1,
-    signatures: int = 1, metadata: int = 1,
+    signatures: int = 1, metadata: int = 1, named: int = 0, size: int = 4000,
 ) -> bytes:  # fmt: skip
-    """The file with so many of each. options: of its ops, which are custom ones then."""
+    """The file with so many of each. options: of its ops, which are custom ones then. named: pieces of metadata that
+    share the contents alone, which are of this size."""
     b = flatbuffers.Builder(1 << 16)
     text, code = b.CreateString("a name of some length"), b.CreateString("Acme")
-    shape, data = b.CreateNumpyVector(np.ones(4, np.int32)), b.CreateNumpyVector(np.zeros(4000, np.uint8))
+    shape, data = b.CreateNumpyVector(np.ones(4, np.int32)), b.CreateNumpyVector(np.zeros(size, np.uint8))
     first, many = b.CreateNumpyVector(np.zeros(1, np.int32)), b.CreateNumpyVector(np.zeros(operands, np.int32))
     custom = b.CreateNumpyVector(np.frombuffer(options, np.uint8)) if options else 0
     tensor = _table(b, "Tensor", Shape=shape, Name=text, Buffer=0)
@@ -52,7 +54,10 @@ def file(
     model = _table(
         b, "Model", Version=3, OperatorCodes=_vector(b, [opcode]), Subgraphs=_vector(b, [graph] * subgraphs),
         Buffers=_vector(b, buffers), SignatureDefs=_vector(b, [signature] * signatures),
-        Metadata=_vector(b, [_table(b, "Metadata", Name=text, Buffer=1)] * metadata),
+        Metadata=_vector(b, [
+            *[_table(b, "Metadata", Name=text, Buffer=1)] * metadata,
+            *(_table(b, "Metadata", Name=b.CreateString(f"{number}"), Buffer=1) for number in range(named)),
+        ]),
     )  # fmt: skip
     b.Finish(model, b"TFL3")
     return bytes(b.Output())
