@@ -1,8 +1,8 @@
 """SSD post-processing -> the custom op TFLite_Detection_PostProcess.
 
 The contract is ConvertSSDPostProcessFunc's of TFLiteConverter (nms_utils.cc) and the kernel's
-(detection_postprocess.cc): encoded boxes [1, anchors, 4], class scores [1, anchors, classes], anchors [anchors, 4] ->
-boxes [1, n, 4], classes [1, n], scores [1, n] and the number of detections [1], n = max_detections *
+(detection_postprocess.cc). Encoded boxes [1, anchors, 4], class scores [1, anchors, classes], anchors [anchors, 4] ->
+boxes [1, n, 4], classes [1, n], scores [1, n] and the number of detections [1]. n is max_detections *
 max_classes_per_detection. The annotation's attributes are the op's options; for detections_per_class, which is read
 only if use_regular_nms is true, the kernel has a default of its own. The usual body is a placeholder of scalars
 (export_tflite_graph_lib_tf2.py of the object detection API).

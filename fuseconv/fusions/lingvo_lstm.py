@@ -1,10 +1,11 @@
 """Lingvo LSTM cell (one step) -> LSTM (the full kernel).
 
 The contract is the one of TensorFlow Lite's guide "RNN conversion", of lstm_utils.cc of TFLiteConverter, and of
-lingvo/core/rnn_cell.py: x [batch, in], wm [in + out, gates * n] with the gates cell, input, forget, output (no input
-gate where it is coupled to the forget gate), b [gates * n], projection [n, out] (a tensor of another rank: there is
-none, and out = n); for the cell with layer normalization its scale [gates * n] is argument 4. The last output m
-[batch, out] and the cell state c [batch, n] may follow, which are zeros if they do not. Results are the new m and c.
+lingvo/core/rnn_cell.py. The operands are x [batch, in], wm [in + out, gates * n], b [gates * n] and projection [n,
+out]; a tensor of another rank says that there is no projection, and out = n. The gates are cell, input, forget, output,
+without the input gate where it is coupled to the forget gate. The scale [gates * n] of a cell with layer normalization
+is argument 4. The last output m [batch, out] and the cell state c [batch, n] may follow, which are zeros if they do
+not. Results are the new m and c.
 
 Attributes are named as lingvo's parameters. Where the annotation does not tell cell_value_cap, lingvo's default of 10
 is tried first, and no cap if the body shows that there is none.

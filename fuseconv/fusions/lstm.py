@@ -1,8 +1,8 @@
 """Keras LSTM -> UNIDIRECTIONAL_SEQUENCE_LSTM.
 
 The contract is Keras 2's own (`api_implements` = `lstm_<id>`; standard_lstm of keras/layers/rnn/lstm.py, and TensorFlow
-Lite's guide "RNN conversion"): gates in the order i, f, c, o, which is TFLite's; x is [batch, time, in], or
-[time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u]; with go_backwards the sequence is
+Lite's guide "RNN conversion"). Gates stand in the order i, f, c, o, which is TFLite's. x is [batch, time, in], or
+[time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u]. With go_backwards the sequence is
 reversed first. The results are the last output, all outputs, the last h and c, and a mark of Keras's own.
 
 What is recognized in loops uses more of what the kernel computes, by operands and attributes that Keras has not:

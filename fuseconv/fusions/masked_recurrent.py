@@ -1,11 +1,11 @@
 """Masked LSTM and simple RNN -> UNIDIRECTIONAL_SEQUENCE_LSTM or _RNN, over sequences whose masked steps stand last.
 
 The contracts are this project's own. `masked_lstm_*` and `masked_rnn_*` take and give what `lstm_*` and `rnn_*` do (see
-lstm.py and rnn.py), and one of mask and lengths: mask bool [batch, time], or [time, batch] with time_major, or one row
-for the whole batch, is true at the steps that count, and is reversed with x where go_backwards says so; lengths int32
-[batch]: the first so many steps count, after x is reversed. A step that does not count leaves the states as they are,
-and puts out, with hold_output, what the step before it put out, else output0 [batch, out]; with hold_output, output0 is
-put out until a step counts. No output0 is zeros.
+lstm.py and rnn.py), and one of mask and lengths. mask is bool [batch, time], or [time, batch] with time_major, or one
+row for the whole batch. It is true at the steps that count, and is reversed with x where go_backwards says so. lengths
+is int32 [batch]: the first so many steps count, after x is reversed. A step that does not count leaves the states as
+they are, and puts out, with hold_output, what the step before it put out, else output0 [batch, out]; with hold_output,
+output0 is put out until a step counts. No output0 is zeros.
 
 The kernels take no mask. What a layer makes of the steps that count does not depend on where the others stand, so these
 are moved behind them, row by row: of numbers that are 1 for steps that count and else 0, TOPK_V2 gives the order, as it

@@ -1,9 +1,10 @@
 """softmax(q k^T * scale + mask) v -> the composite odml.scaled_dot_product_attention.
 
 The contract is that of XNNPACK's reader (VisitScaledDotAttentionCompositeNode of xnnpack_delegate.cc) and of
-litert-torch, which writes it (generative/layers/scaled_dot_product_attention.py): q [batch, rows, heads, depth], k and
-v [batch, columns, heads, depth], a mask [1 or batch, 1 or heads, 1 or rows, columns] that is added; `scale` must be
-told, as readers take 1 / sqrt(depth) else. Of one head XNNPACK computes as if the batch were 1, whatever it is.
+litert-torch, which writes it (generative/layers/scaled_dot_product_attention.py). The operands are q [batch, rows,
+heads, depth], k and v [batch, columns, heads, depth], and a mask [1 or batch, 1 or heads, 1 or rows, columns] that is
+added. `scale` must be told, as readers take 1 / sqrt(depth) else. Of one head XNNPACK computes as if the batch were 1,
+whatever it is.
 
 On CPUs it is no faster than its ops: 0.96 to 1.01 of their latency with XNNPACK, 0.99 in the median of 18 shapes, with
 the same numbers. So it is not made there unless it is asked for: runtimes before 2.17 do not know it.

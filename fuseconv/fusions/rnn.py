@@ -1,8 +1,8 @@
 """Simple RNN -> UNIDIRECTIONAL_SEQUENCE_RNN.
 
-The contract is this project's own, made like the one of Keras's LSTM (see lstm.py), since TensorFlow names none: the
+TensorFlow names no contract, so this one is the project's own, made like that of Keras's LSTM (see lstm.py). The
 annotation `rnn_<id>` says that h' = activation(x @ kernel + h @ recurrent + bias) at each step. x is [batch, time, in],
-or [time, batch, in] with time_major; h0 [batch, u], kernel [in, u], recurrent [u, u], bias [u]; with go_backwards the
+or [time, batch, in] with time_major; h0 [batch, u], kernel [in, u], recurrent [u, u], bias [u]. With go_backwards the
 sequence is reversed first. The results are the last output, all outputs and the last state. activation: tanh, relu or
 none.
 """

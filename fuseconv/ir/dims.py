@@ -194,8 +194,8 @@ def floordiv(a: Dim, b: Dim) -> Dim:
 # A model asks for the same few quotients and multiples of its unknown sizes again and again.
 @functools.lru_cache(maxsize=4096)
 def _quotient(a: Dim, b: Dim) -> Dim:
-    """Return floor(a / b), with what is divisible taken out: (n*m) // m -> n; of a number, with its multiples taken out
-    of each term: (4*n + 3) // 4 -> n, (n - 1) // 2 + 1 -> (n + 1) // 2, so that one size is written in one way. What is
+    """Return floor(a / b), with what is divisible taken out: (n*m) // m -> n. Multiples of a number are taken out of
+    each term, so that one size is written in one way: (4*n + 3) // 4 -> n, (n - 1) // 2 + 1 -> (n + 1) // 2. What is
     left stays a term "//" of its own: n // 2."""
     left, right = _lift(a), _lift(b)
     if len(right.terms) == 1:

@@ -1,6 +1,6 @@
 """TensorFlow's messages, as far as a model is read from them, without TensorFlow.
 
-The table below gives for each message its fields as `name number type`; the numbers are TensorFlow's stable wire
+The table below gives for each message its fields as `name number type`. The numbers are TensorFlow's stable wire
 contract (tensorflow/core/framework and tensorflow/core/protobuf). `*` after a type: repeated; `map<type>`: a map from
 string (`imap`: from uint32); `?`: a member of the message's oneof. Messages that TensorFlow nests stand at the top,
 enums are int32: neither shows on the wire. Fields that are not named here are unknown fields, and survive. An outline

@@ -82,9 +82,9 @@ def _calls(function: Callable, op: str) -> tuple[set[str], list[Callable]]:
     """Return the ops that a function's own text names, and the functions that it hands its builder (its first
     parameter) to.
 
-    An op is named by `tfl.add(...)`, by `helper(tfl.add, ...)`, by its name in capitals among a call's arguments, by a
-    table that is read there at the TF op `op`, or, in a function with `getattr(tfl, name)`, by a text that a factory
-    gave it."""
+    An op is named by `tfl.add(...)`, by `helper(tfl.add, ...)`, or by its name in capitals among a call's arguments. It
+    is named as well by a table that is read there at the TF op `op`, or, in a function with `getattr(tfl, name)`, by a
+    text that a factory gave it."""
     ops: set[str] = set()
     helpers: list[Callable] = []
     builder = next(iter(inspect.signature(function).parameters), None)

@@ -1,11 +1,12 @@
 """Definition of the TFLite op table: one function for each op, in the modules of `fuseconv.tfl.ops`.
 
 The function's name is the builtin operator's, in lower case; a function may also list several operators of the same
-form. Its positional parameters are the operands (a default of None: may be left out; `*xs`: any number; annotated
-`Index`: integers that tell places or sizes), its keyword parameters the fields of the op's option table in TFLite's
-schema, with the schema's names; enums are strings ("SAME", "RELU"). Defaults are the schema's, save where no kernel
-takes the schema's. It returns the type of the result, or a list of them, as (dtype, shape) pairs. Where the operands do
-not tell the result, the function takes a keyword `results`, the list of result types, which is no option of the op.
+form. Its positional parameters are the operands. A default of None says that one may be left out, `*xs` that there may
+be any number, the annotation `Index` that they are integers that tell places or sizes. Its keyword parameters are the
+fields of the op's option table in TFLite's schema, by the schema's names; enums are strings ("SAME", "RELU"). Defaults
+are the schema's, save where no kernel takes the schema's. It returns the type of the result, or a list of them, as
+(dtype, shape) pairs. Where the operands do not tell the result, the function takes a keyword `results`, the list of
+result types, which is no option of the op.
 """
 
 from __future__ import annotations

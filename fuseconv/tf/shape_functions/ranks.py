@@ -3,8 +3,8 @@
 The table `ranks.txt` beside this file was made by asking these functions, of the TensorFlow that
 `python -m fuseconv.tf.shape_functions.ranks` ran with (some minutes), for each operand with each number of dimensions,
 all else unknown. It has the ops that have a shape function here. A line is the op's name and a field for each argument,
-separated by tabs: the numbers that are allowed ("01"), with the length where only one is ("1=2": a vector of two), "*"
-if all are, "..." for an argument of any number of tensors.
+separated by tabs. A field has the numbers that are allowed ("01"), with the length where only one is ("1=2": a vector
+of two). It is "*" if all are, and "..." for an argument of any number of tensors.
 
 `kernel_ranks.txt` says in the same form, and was written by hand, what TensorFlow's kernels refuse besides.
 """

@@ -3,8 +3,8 @@
     While(t, h): h = tanh(x[t] @ k + h @ r)  ->  y = x @ k;  While(t, h): h = tanh(y[t] + h @ r)
 
 What a step computes of invariants alone is computed once, before the loop. What it computes of one row of a sequence
-(and invariants) is computed of all rows at once, before the loop, and the step reads a row of that: the projection of
-an RNN's input, [batch, in] x [in, units] at each step, becomes one product of [steps, batch, in]. This is found by
+(and invariants) is computed of all rows at once, before the loop, and the step reads a row of that. So the projection
+of an RNN's input, [batch, in] x [in, units] at each step, becomes one product of [steps, batch, in]. This is found by
 following what each op depends on; it takes no knowledge of cells. Of a loop that maps rows, nothing is left.
 """
 

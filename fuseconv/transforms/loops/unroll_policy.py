@@ -3,8 +3,8 @@ one.
 
 `rnn` says what becomes of a loop whose steps multiply matrices, of a known number of steps: "loop" leaves a loop,
 "unroll" none that makes fewer than `MOST_UNROLLED` ops; "auto" goes by what was measured. So does "fused" where no
-fused op took the loop, but all loops together make the file larger by a fiftieth of its constants at most: 28 steps of
-a GRU of 32 units are 84 kB in place of 30.
+fused op took the loop, but all loops together make the file larger by a fiftieth of its constants at most. (28 steps of
+a GRU of 32 units are 84 kB in place of 30.)
 
 The rule. XNNPACK keeps the weights of each op that reads them once more, in its own order. While the copies of all
 steps fit into a core's second-level cache, steps without a loop around them are faster; beyond that each step waits for

@@ -6,9 +6,9 @@ time_major, x is [batch, time, in] and a state [batch, layers * directions, unit
 out zeros and leave its states; the direction that goes backwards begins at the last step that counts.
 
 The weights are one vector. Its order is the one in which Keras (`_standardize_cudnn_weights`) writes it, and that of
-the regions of TensorFlow's own CudnnRNNParamsToCanonical: for each layer, and in it each direction, the matrices of x
-and then those of h; behind those of all layers, in the same order, two biases for each gate. The gates, and what a step
-computes, are those of the table of `cudnnRNNMode_t` in NVIDIA's documentation:
+the regions of TensorFlow's own CudnnRNNParamsToCanonical. For each layer, and in it each direction, the matrices of x
+come before those of h. Behind those of all layers, in the same order, come two biases for each gate. The gates, and
+what a step computes, are those of the table of `cudnnRNNMode_t` in NVIDIA's documentation:
 
     lstm: i, f, c, o   c' = f * c + i * tanh(..), h' = o * tanh(c')
     gru:  r, z, n      n = tanh(W x + bW + r * (R h + bR)), h' = (1 - z) * n + z * h

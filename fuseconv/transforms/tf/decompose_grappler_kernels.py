@@ -1,9 +1,9 @@
 """Decompose ops into which Grappler puts several when it optimizes a graph -> those several.
 
-The contract is that of remapper.cc and the kernels: `fused_ops` names what is computed of the product, one after the
-other, and `args` are what these need besides: a bias, an addend, or a batch norm's scale, offset, mean and variance.
-TF1's Graph Transform Tool (fuse_pad_and_conv, fuse_resize_pad_and_conv) put what pads, and resizes, in front of a
-convolution into it; what TensorFlow 2.21's kernel makes of that for a batch of more than one image is not what it says.
+The contract is that of remapper.cc and the kernels. `fused_ops` names what is computed of the product, one after the
+other. `args` are what these need besides: a bias, an addend, or a batch norm's scale, offset, mean and variance. TF1's
+Graph Transform Tool (fuse_pad_and_conv, fuse_resize_pad_and_conv) put what pads, and resizes, in front of a convolution
+into it; what TensorFlow 2.21's kernel makes of that for a batch of more than one image is not what it says.
 """
 
 from __future__ import annotations

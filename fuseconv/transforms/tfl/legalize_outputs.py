@@ -183,9 +183,9 @@ def _has_fixed_results(op: Op, functions: dict[str, Graph]) -> bool:
 def _show_growth(loop: Op, body: Graph) -> None:
     """Let the runtime see that a value which may begin empty grows.
 
-    WHILE takes the shapes [0, ...] and [1, ...] for those of a scalar and a vector of one element, and then for equal:
-    it does not resize what it carries, unless it finds a tensor in the body whose size only a run tells. One is enough
-    for all that the loop carries: the smallest value that grows is copied."""
+    WHILE takes the shapes [0, ...] and [1, ...] for those of a scalar and a vector of one element, and then for equal.
+    So it does not resize what it carries, unless it finds a tensor in the body whose size only a run tells. One is
+    enough for all that the loop carries: the smallest value that grows is copied."""
     growing = [index for index in range(len(body.outputs)) if _may_begin_empty(loop, body, index)]
     if not growing:
         return

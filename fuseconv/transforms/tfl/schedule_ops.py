@@ -1,6 +1,6 @@
 """Order ops so that their activations take less memory.
 
-A graph of ops has one order only where each reads what the one before it makes, as in networks of no branches: there is
+A graph of ops has one order only where each reads what the one before it makes, as in networks of no branches. There is
 nothing to look for then, nor where a single op needs as much as is needed at the peak. Ops that see or have side
 effects keep their order. The rule by which bytes are counted is that of `tfl/arena.py`.
 """
