@@ -100,12 +100,12 @@ for _name in ("TrueDivide", "Divide"):
     operation(_name, half=True, pointwise=True)(lambda k, x1, x2: tensors.divided(k, x1, x2))
 
 
-def activated(name: str) -> Callable[..., Value]:
+def _activated(name: str) -> Callable[..., Value]:
     return lambda k, x: activations.activate(k, tensors.floats(k, x), name)
 
 
 for _name, _kind in _ACTIVATIONS.items():
-    operation(_name, pointwise=True)(activated(_kind))
+    operation(_name, pointwise=True)(_activated(_kind))
 
 
 @operation("Add", half=True, pointwise=True)

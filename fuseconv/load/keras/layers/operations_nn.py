@@ -10,7 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers import activations, pooling, tensors
-from fuseconv.load.keras.layers.operations import activated, operation
+from fuseconv.load.keras.layers.operations import operation
 from fuseconv.load.keras.layers.pictures import resized
 from fuseconv.load.keras.layers.settings import axes_of, channels_first, sizes
 
@@ -24,6 +24,10 @@ _FLOATS = {"Arctan": "Atan", "Arcsin": "Asin", "Arccos": "Acos", "Sinh": "Sinh",
 _CHECKED = {"Isnan": "IsNan", "Isinf": "IsInf", "Isfinite": "IsFinite"}
 
 
+def _activated(name: str) -> Callable[..., Value]:
+    return lambda k, x: activations.activate(k, tensors.floats(k, x), name)
+
+
 def _checked(kind: str) -> Callable[..., Value]:
     return lambda k, x: k.tf.add(kind, [tensors.floats(k, x)], {}, types.BOOL)
 
@@ -33,7 +37,7 @@ def _unary(kind: str) -> Callable[..., Value]:
 
 
 for _name, (_activation, _fixed) in _ACTIVATIONS.items():
-    operation(_name, **_fixed)(activated(_activation))
+    operation(_name, **_fixed)(_activated(_activation))
 for _name, _kind in _FLOATS.items():
     operation(_name)(_unary(_kind))
 for _name, _kind in _CHECKED.items():
