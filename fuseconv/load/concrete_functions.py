@@ -7,14 +7,16 @@ that, the node that calls it is built in the main graph, and the signature that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.ir import budget
 from fuseconv.load import protos
 from fuseconv.tf.traits import FIXED_TABLES, node_ops
 
+_MOST_CAPTURED = 1 << 22
 _CALL = "__call__"
 _CALL_SIGNATURE = "serving_default"
 _TABLES = node_ops(FIXED_TABLES)
@@ -65,11 +67,15 @@ def traces(meta: Any) -> dict[str, Trace]:
 
 def add_signatures(meta: Any) -> None:
     """Give a meta graph the signatures of its traces. Raises InputError for one that captures what cannot be found."""
-    library = {function.signature.name: function for function in meta.graph_def.library.function}
+    captures = _Captures(meta)
+    left = budget.most_operations(_MOST_CAPTURED)
     for key, trace in traces(meta).items():
-        if trace.concrete not in library:
+        if trace.concrete not in captures.library:
             raise InputError(f"The model is damaged: there is no function '{trace.concrete}'.")
-        _add(meta, key, trace, library)
+        left -= len(meta.object_graph_def.concrete_functions[trace.concrete].bound_inputs)
+        if left < 0:
+            raise InputError("The model is damaged: its functions capture more than a model of its size has.")
+        _add(meta, key, trace, captures)
 
 
 def _at(meta: Any, number: int) -> Any:
@@ -124,11 +130,12 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
         yield from _leaves(item, (*path, name))
 
 
-def _add(meta: Any, key: str, trace: Trace, library: dict[str, Any]) -> None:
+def _add(meta: Any, key: str, trace: Trace, captures: _Captures) -> None:
     """Add a signature that calls a function of the object graph: a Placeholder for each argument, and a call with these
     and what the function captures. Raises InputError if the function has others than the trace says."""
     concrete = meta.object_graph_def.concrete_functions[trace.concrete]
-    takes, returns = library[trace.concrete].signature.input_arg, library[trace.concrete].signature.output_arg
+    header = captures.library[trace.concrete].signature
+    takes, returns = header.input_arg, header.output_arg
     if len(takes) != len(trace.inputs) + len(concrete.bound_inputs) or len(returns) != len(trace.outputs):
         raise InputError(f"The model is damaged: its function '{trace.attribute}' is not what it is said to be.")
     signature = protos.classes["SignatureDef"]()
@@ -141,7 +148,7 @@ def _add(meta: Any, key: str, trace: Trace, library: dict[str, Any]) -> None:
         info.name, info.dtype = f"{node.name}:0", spec.dtype
         info.tensor_shape.CopyFrom(spec.shape)
         call.input.append(node.name)
-    call.input.extend(_captured(meta, number, trace, library) for number in concrete.bound_inputs)
+    call.input.extend(captures.node(number, trace) for number in concrete.bound_inputs)
     call.attr["f"].func.name = trace.concrete
     call.attr["Tin"].list.type.extend(argument.type for argument in takes)
     call.attr["Tout"].list.type.extend(result.type for result in returns)
@@ -152,39 +159,55 @@ def _add(meta: Any, key: str, trace: Trace, library: dict[str, Any]) -> None:
     meta.signature_def[key].CopyFrom(signature)
 
 
-def _captured(meta: Any, number: int, trace: Trace, library: dict[str, Any]) -> str:
-    """Return the node of the main graph that an object is captured by; for a variable one is made."""
-    saved = _at(meta, number)
-    if saved.HasField("variable"):
-        name = f"captured/{number}"
-        if all(node.name != name for node in meta.graph_def.node):
-            node = meta.graph_def.node.add(name=name, op="VarHandleOp")
-            node.attr["dtype"].type = saved.variable.dtype
-            node.attr["shape"].shape.CopyFrom(saved.variable.shape)
-            node.attr["shared_name"].s = (saved.variable.name or name).encode()
-        return name
-    if saved.HasField("constant"):
-        return saved.constant.operation
-    if saved.HasField("asset"):
-        index = saved.asset.asset_file_def_index
-        for asset in meta.asset_file_def[index : index + 1]:
-            return asset.tensor_info.name.partition(":")[0]
-    shared = _shared_name(meta, saved, library)
-    for node in meta.graph_def.node:
-        if shared and node.op in _TABLES and node.attr["shared_name"].s == shared:
-            return node.name
-    raise InputError(
-        f"The model has no signatures, and its function '{trace.attribute}' captures what cannot be found without one: "
-        "export it with one (`tf.saved_model.save(..., signatures=f)`)."
-    )
+class _Captures:
+    """The nodes of the main graph that objects are captured by. library: the model's functions by name."""
+
+    def __init__(self, meta: Any) -> None:
+        self.meta = meta
+        self.library = {function.signature.name: function for function in meta.graph_def.library.function}
+        self._names = {node.name for node in meta.graph_def.node}
+        # Tables by their shared names, and the shared name of what a function makes: the first of each.
+        self._tables = {name: node.name for node, name in reversed([*_tables(meta.graph_def.node)])}
+        self._made: dict[str, bytes] = {}
+
+    def node(self, number: int, trace: Trace) -> str:
+        """Return the node that an object is captured by; for a variable one is made."""
+        saved = _at(self.meta, number)
+        if saved.HasField("variable"):
+            name = f"captured/{number}"
+            if name not in self._names:
+                self._names.add(name)
+                node = self.meta.graph_def.node.add(name=name, op="VarHandleOp")
+                node.attr["dtype"].type = saved.variable.dtype
+                node.attr["shape"].shape.CopyFrom(saved.variable.shape)
+                node.attr["shared_name"].s = (saved.variable.name or name).encode()
+            return name
+        if saved.HasField("constant"):
+            return str(saved.constant.operation)
+        if saved.HasField("asset"):
+            index = saved.asset.asset_file_def_index
+            for asset in self.meta.asset_file_def[index : index + 1]:
+                return str(asset.tensor_info.name.partition(":")[0])
+        shared = self._shared_name(saved)
+        if shared and shared in self._tables:
+            return self._tables[shared]
+        raise InputError(
+            f"The model has no signatures, and its function '{trace.attribute}' captures what cannot be found without "
+            "one: export it with one (`tf.saved_model.save(..., signatures=f)`)."
+        )
+
+    def _shared_name(self, saved: Any) -> bytes:
+        """Return the name of a table, which is in the function that makes it as it is in the main graph."""
+        makers = [_at(self.meta, c.node_id).function for c in saved.children if c.local_name == "_create_resource"]
+        for name in (name for maker in makers for name in maker.concrete_functions):
+            if name not in self._made:
+                nodes = self.library[name].node_def if name in self.library else ()
+                self._made[name] = next((shared for _, shared in _tables(nodes)), b"")
+            if self._made[name]:
+                return self._made[name]
+        return b""
 
 
-def _shared_name(meta: Any, saved: Any, library: dict[str, Any]) -> bytes:
-    """Return the name of a table, which is in the function that makes it as it is in the main graph."""
-    made_by = [child.node_id for child in saved.children if child.local_name == "_create_resource"]
-    makers = [_at(meta, number).function for number in made_by]
-    for name in (name for maker in makers for name in maker.concrete_functions):
-        for node in library[name].node_def if name in library else ():
-            if node.op in _TABLES:
-                return node.attr["shared_name"].s
-    return b""
+def _tables(nodes: Iterable[Any]) -> Iterator[tuple[Any, bytes]]:
+    """Yield the nodes of tables, each with its shared name."""
+    return ((node, node.attr["shared_name"].s) for node in nodes if node.op in _TABLES)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from fuseconv.api import convert
 from fuseconv.errors import InputError
-from fuseconv.load import load, protos
+from fuseconv.load import concrete_functions, load, protos
 from fuseconv.verifying import verify
 
 Spec = tf.TensorSpec
@@ -118,4 +118,16 @@ def test_damaged_objects(tmp_path: Path, number: int) -> None:
         child.node_id = number
     (path / "saved_model.pb").write_bytes(model.SerializeToString())
     with pytest.raises(InputError, match="graph of objects is damaged"):
+        load(path)
+
+
+def test_what_functions_capture_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many functions on the root may be one, which captures one variable any number of times."""
+    module = Callable()
+    module.__call__.get_concrete_function(Spec([2, 4]))
+    path = _saved(module, tmp_path / "model")
+    monkeypatch.setattr(concrete_functions, "_MOST_CAPTURED", 2)
+    load(path)
+    monkeypatch.setattr(concrete_functions, "_MOST_CAPTURED", 1)
+    with pytest.raises(InputError, match="its functions capture more than a model of its size"):
         load(path)
