@@ -301,10 +301,6 @@ def _elements(value: Value) -> int:
     return math.prod(dim for dim in value.shape or () if isinstance(dim, int))
 
 
-def _has_loop(module: Module) -> bool:
-    return any(op.kind == "tfl.WHILE" for graph in module.graphs() for op in graph.ops)
-
-
 def _depends_on_inputs(graph: Graph) -> bool:
     """Return True if any result is made from an input."""
     return graph.terminator in forward_slice(graph.inputs)
@@ -316,7 +312,8 @@ class _Runner:
     def __init__(self, sandbox: Sandbox, module: Module, data: bytes, what: str, patience: float) -> None:
         self.sandbox = sandbox
         self.what = what
-        self.takes = "a loop" if _has_loop(module) else what
+        has_loop = any(op.kind == "tfl.WHILE" for graph in module.graphs() for op in graph.ops)
+        self.takes = "a loop" if has_loop else what
         self.patience = patience
         with self._told("load"):
             self.number = sandbox.load(data, patience)
@@ -331,7 +328,8 @@ class _Runner:
             yield
         except Failed as error:
             kind = NeverComparable if does == "load" and "unresolved custom op" in str(error) else Unverifiable
-            raise kind(f"the runtime cannot {does} {self.what}: {_first_line(error)}") from error
+            first_line = str(error).strip().partition("\n")[0]
+            raise kind(f"the runtime cannot {does} {self.what}: {first_line}") from error
         except ChildEnded as end:
             late = f"{self.takes} has not ended after {self.patience:g} s"
             raise NeverComparable(late if end.overdue else f"the runtime crashed on {self.what}") from end
@@ -350,7 +348,3 @@ def _estimate(claim: Claim) -> float:
 
 def _inputs(module: Module) -> list[Value]:
     return module.signatures[0].graph.inputs
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -132,12 +132,9 @@ def _functions(model: Any) -> dict[str, Traced]:
 
     signatures = getattr(model, "signatures", None)
     if isinstance(signatures, Mapping) and signatures:
-        return {name: traced(signatures[name], model) for name in _ordered(signatures)}
+        ordered = sorted(signatures, key=lambda name: (name != SIGNATURE, name))
+        return {name: traced(signatures[name], model) for name in ordered}
     return _methods(model)
-
-
-def _ordered(names: Mapping[str, Any]) -> list[str]:
-    return sorted(names, key=lambda name: (name != SIGNATURE, name))
 
 
 def _several(models: Any) -> dict[str, Traced]:

@@ -59,7 +59,7 @@ def traced(function: Any, model: Any = None) -> Traced:
     Raises InputError if it takes or returns something else than dense tensors."""
     import tensorflow as tf
 
-    function_name = _name(function)
+    function_name = f"the function {function.name.decode() if isinstance(function.name, bytes) else function.name}"
     specs = [leaf for leaf in tf.nest.flatten(function.structured_input_signature) if isinstance(leaf, tf.TypeSpec)]
     results = [(path, leaf) for path, leaf in _leaves(function.structured_outputs) if leaf is not None]
     for kind, leaves in (("an input", specs), ("an output", [leaf for _, leaf in results])):
@@ -74,10 +74,6 @@ def traced(function: Any, model: Any = None) -> Traced:
     if not outputs:
         raise InputError(f"{function_name} returns no tensor; it cannot be converted")
     return Traced(function, inputs, [f"output_{name}" if name[0].isdigit() else name for name in outputs], model)
-
-
-def _name(function: Any) -> str:
-    return f"the function {function.name.decode() if isinstance(function.name, bytes) else function.name}"
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -47,7 +47,7 @@ def attributes(kind: str, options: Table | None, function: Callable[[int], FuncR
         if name in definition.defaults:
             if not _equal(value, definition.defaults[name]):
                 attrs[name] = value
-        elif value != _default(definition.options or "", field):
+        elif value != _value(definition.options or "", field, None, lambda number: FuncRef("")):
             raise DamagedError(f"the option {name} of {kind} is {value}, which this version does not know")
     return attrs
 
@@ -74,10 +74,6 @@ def _list(table: str, field: schema.Field, options: Table | None) -> Any:
         return options.text(field.name)
     items = options.array(field.name, kind)
     return items.tobytes() if kind == np.uint8 else items.tolist()
-
-
-def _default(table: str, field: schema.Field) -> Any:
-    return _value(table, field, None, lambda number: FuncRef(""))
 
 
 def _equal(value: Any, default: Any) -> bool:

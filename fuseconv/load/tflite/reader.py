@@ -108,7 +108,8 @@ class _Model:
         for graph in graphs:
             for op in graph.ops:
                 _hold_to_functions(op, by_name)
-        module.functions = {graph.name: graph for graph in graphs if not _is_entry(module, graph)}
+        entries = {id(signature.graph) for signature in module.signatures}
+        module.functions = {graph.name: graph for graph in graphs if id(graph) not in entries}
         check(module)
         return module
 
@@ -126,10 +127,6 @@ def _hold_to_functions(op: Op, graphs: dict[str, Graph]) -> None:
         if [value.dtype for value in graph.inputs] != given or [value.dtype for value in graph.outputs] != returned:
             what = f"takes or returns other tensors than {op.type} ({op.name}), which runs it"
             raise DamagedError(f"the subgraph '{graph.name}' {what}")
-
-
-def _is_entry(module: Module, graph: Graph) -> bool:
-    return any(signature.graph is graph for signature in module.signatures)
 
 
 def _unique_names(subgraphs: list[Table]) -> list[str]:

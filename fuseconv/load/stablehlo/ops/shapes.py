@@ -50,7 +50,7 @@ def dynamic_iota(tf: Scope, op: Operation, shape: Value) -> Value:
     """Range(size) along a dimension, broadcast to the shape."""
     kind = tensor_type(op.results[0])
     axis = number(op.attribute("iota_dimension"), kind.rank)
-    size = tf.as_int32(_element(tf, shape, axis))
+    size = tf.as_int32(tf.StridedSlice(shape, [axis], [axis + 1], [1], shrink_axis_mask=1))
     numbers = tf.Range(tf.const(0), size, tf.const(1), dtype=types.INT32)
     if kind.dtype is not types.INT32:
         numbers = tf.Cast(numbers, dtype=types.INT64 if kind.dtype is types.UINT64 else kind.dtype)
@@ -274,10 +274,6 @@ def times_longer(tf: Scope, x: Value, axis: int, times: int, sizes: Sequence[int
     longer[axis] = own * times if isinstance(own, int) else tf.Mul(own, times)
     known = [size for size in longer if isinstance(size, int)]
     return tf.ints(known) if len(known) == len(longer) else tf.Pack(*longer)
-
-
-def _element(tf: Scope, vector: Value, index: int) -> Value:
-    return tf.StridedSlice(vector, [index], [index + 1], [1], shrink_axis_mask=1)
 
 
 def _packed(tf: Scope, scalars: Sequence[Value]) -> Value:
