@@ -152,6 +152,45 @@ def positive(*names: str) -> Condition:
     return check
 
 
+def plain_bounds(op: OpSignature) -> str | None:
+    """Demand of a STRIDED_SLICE constant bounds of every dimension, within it where no mask leaves them unread."""
+    x = op.operand(0)
+    bounds = [None if tensor is None else tensor.values() for tensor in op.operands[1:4]]
+    if x is None or any(row is None or row.size != x.rank for row in bounds):
+        return "its bounds are not constants of every dimension"
+    shrinks = op.options.get("shrink_axis_mask", 0)
+    first, last = op.options.get("begin_mask", 0), op.options.get("end_mask", 0) | shrinks
+    for index, (size, begin, end, step) in enumerate(zip(x.shape, *(row.ravel().tolist() for row in bounds))):  # type: ignore[union-attr]
+        if step < 1:
+            return "it takes a dimension in reverse"
+        if not (first >> index & 1 or -size <= begin < size) or not (last >> index & 1 or -size <= end <= size):
+            return "a bound is beyond its dimension"
+    return None
+
+
+def padded_as_the_data(exactly: bool) -> Condition:
+    """Demand of a TRANSPOSE_CONV the padding that a convolution of its data would have, which delegates compute where
+    that of its result is meant: they are the same where the strides divide the sizes of the data.
+
+    exactly: on both sides, as the size of the result is computed of it; else in front, where it moves the result."""
+
+    def check(op: OpSignature) -> str | None:
+        weights, x = op.operand(1), op.operand(2)
+        if weights is None or x is None or not (weights.rank == x.rank == op.results[0].rank == 4):
+            return "data, weights and result must have 4 dimensions"
+        same = op.options.get("padding", "SAME") == "SAME"
+        strides = op.options.get("stride_h", 1), op.options.get("stride_w", 1)
+        for index, stride in zip((1, 2), strides):
+            size, kernel, result = x.shape[index], weights.shape[index], op.results[0].shape[index]
+            meant = (size - 1) * stride + kernel - result
+            computed = max(kernel - (size - 1) % stride - 1, 0) if same else 0
+            if meant != computed if exactly else max(meant, 0) // 2 != computed // 2:
+                return f"it is padded by {computed}, where {meant} are meant"
+        return None
+
+    return check
+
+
 def custom(*names: str) -> Condition:
     """Demand that a custom op bears one of these names."""
     return lambda op: None if op.custom_code in names else f"it has no custom op {op.custom_code}"

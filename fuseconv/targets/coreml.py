@@ -54,6 +54,14 @@ def _kernel(op: OpSignature) -> str | None:
     return f"the kernel is larger than {_LARGEST_KERNEL}" if large else None
 
 
+def _one_channel(op: OpSignature) -> str | None:
+    """Demand one channel of the data or of the result: `convolution_op_builder.cc` lays weights out as those of a
+    convolution, [out, in, h, w], where Core ML reads those of a deconvolution, [in, out, h, w]."""
+    weights = op.operand(1)
+    single = weights is not None and weights.rank == 4 and 1 in (weights.shape[0], weights.shape[3])
+    return None if single else "its weights are of several channels on both sides"
+
+
 def _single_row(op: OpSignature) -> str | None:
     x = op.operand(0)
     return None if x is not None and x.shape[-1:] == (x.size,) else "the data has more than one row"
@@ -88,14 +96,15 @@ OPS = table(
     takes("CONCATENATION", version(1), _FLOAT, activation(), _joins_channels),
     takes("CONV_2D", version(1), *_CONVOLUTION, _has_bias, _ACTIVATIONS),
     takes("DEPTHWISE_CONV_2D", version(2), *_CONVOLUTION, _has_bias, _ACTIVATIONS),
-    takes("TRANSPOSE_CONV", version(1), operands(3), types("float32", 2), constant(0, 1), _kernel),
+    takes("TRANSPOSE_CONV", version(1), operands(3), types("float32", 2), constant(0, 1), _kernel, activation(),
+          _one_channel),
     takes("FULLY_CONNECTED", version(6), option("weights_format", "DEFAULT"), _FLOAT, types("float32 float16", 1, 2),
           constant(1, 2), _single_row, _ACTIVATIONS),
     takes("HARD_SWISH LOGISTIC RELU RELU6 RELU_N1_TO_1 TANH", version(1), _FLOAT),
     takes("MEAN", version(1), _FLOAT, option("keep_dims", True), rank(0, 4), constant(1), _planes),
     takes("PAD PADV2", version(1), _FLOAT, *_PAD),
     takes("MIRROR_PAD", version(1), _FLOAT, option("mode", "REFLECT"), *_PAD),
-    takes("RESIZE_BILINEAR", version(1), _FLOAT, constant(1)),
+    takes("RESIZE_BILINEAR", option("half_pixel_centers", False), version(1), _FLOAT, constant(1)),
     takes("SOFTMAX", version(1), _FLOAT, option("beta", 1.0)),
 )  # fmt: skip
 

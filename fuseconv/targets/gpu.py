@@ -18,6 +18,8 @@ from fuseconv.targets.conditions import (
     custom,
     operands,
     option,
+    padded_as_the_data,
+    plain_bounds,
     positive,
     rank,
     ranks_up_to,
@@ -26,7 +28,7 @@ from fuseconv.targets.conditions import (
     within_float16,
     without_types,
 )
-from fuseconv.targets.signature import OpSignature
+from fuseconv.targets.signature import OpSignature, TensorSpec
 from fuseconv.targets.target import Condition, Target, table, takes
 
 _ACTIVATIONS = activation("RELU", "RELU_N1_TO_1", "RELU6", "TANH")
@@ -110,8 +112,45 @@ def _rows(op: OpSignature) -> str | None:
 
 def _bhwc(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return batch, height, width and channels, as the delegate reads a shape of fewer dimensions."""
-    ones = (1,) * max(4 - max(len(shape), 2), 0)
-    return (*shape[:1], *ones, *shape[1:])
+    return (*shape[:1], *(1,) * (4 - len(shape)), *shape[1:])
+
+
+def _aligned(op: OpSignature) -> str | None:
+    """Demand operands whose dimensions the delegate takes for those of the result that they are."""
+    rank = op.results[0].rank
+    for tensor in op.operands:
+        if tensor is None or tensor.size <= 1:
+            continue
+        if _as_read(tensor) != _bhwc((1,) * (rank - tensor.rank) + tensor.shape):
+            return f"its operand of {tensor.rank} dimensions is read as one of others"
+    return None
+
+
+def _as_read(tensor: TensorSpec) -> tuple[int, ...] | None:
+    """Return batch, height, width and channels of an operand as the delegate reads it: constants have no batch."""
+    shape = tensor.shape
+    if not tensor.is_const:
+        return _bhwc(shape)
+    if set(shape[:-1]) <= {1}:
+        return (1, 1, 1, *shape[-1:])
+    return None if tensor.rank == 4 and shape[0] != 1 else ((1,) * (4 - tensor.rank) + shape)
+
+
+def _slopes(op: OpSignature) -> str | None:
+    """Demand constant slopes, one of each channel or of each element of an image."""
+    x, alpha = op.operand(0), op.operand(1)
+    if x is None or alpha is None or not alpha.is_const:
+        return "its slopes are computed"
+    read, image = _as_read(alpha), _bhwc(x.shape)
+    row = alpha.rank > 0 and set(alpha.shape[:-1]) <= {1}
+    fits = read == (1, 1, 1, image[3]) if row else alpha.rank > 2 and read == (1, *image[1:])
+    return None if fits else "its slopes are neither of the channels nor of an image"
+
+
+def _in_full(op: OpSignature) -> str | None:
+    """Demand that constants have all dimensions: they are read without a look at how many those of others are."""
+    short = any(tensor is not None and tensor.is_const and tensor.rank != 4 for tensor in op.operands)
+    return "a constant that is joined has not 4 dimensions" if short else None
 
 
 def _matrix(op: OpSignature) -> str | None:
@@ -136,9 +175,19 @@ def _given(op: OpSignature) -> str | None:
 
 
 def _paddings(op: OpSignature) -> str | None:
-    paddings = op.operand(1)
-    fits = paddings is not None and paddings.shape in ((3, 2), (4, 2))
-    return None if fits else "the paddings must be of the shape 3x2 or 4x2"
+    """Demand the paddings of 4 dimensions; those of 3 are read as height, width and channels, and a batch of 1."""
+    x, paddings = op.operand(0), op.operand(1)
+    if x is None or paddings is None or paddings.shape not in ((3, 2), (4, 2)):
+        return "the paddings must be of the shape 3x2 or 4x2"
+    first = None if paddings.shape[0] == 4 else paddings.values()
+    whole = paddings.shape[0] == 4 or (x.shape[0] == 1 and first is not None and not first.reshape(3, 2)[0].any())
+    return None if whole else "the data has 3 dimensions, and a batch"
+
+
+def _single_batch(op: OpSignature) -> str | None:
+    """Demand 4 dimensions or a batch of 1: bounds of 3 are read as those of height, width and channels."""
+    x = op.operand(0)
+    return None if x is None or x.rank == 4 or x.shape[0] == 1 else "the data has 3 dimensions, and a batch"
 
 
 def _corners(op: OpSignature) -> str | None:
@@ -177,19 +226,21 @@ def _like(index: int) -> Condition:
 
 
 OPS = table(
-    takes("ADD MUL", operands(2), _ACTIVATIONS),
+    takes("ADD MUL", operands(2), _ACTIVATIONS, _aligned),
     takes("ADD_N", operands(2)),
     takes("AVERAGE_POOL_2D MAX_POOL_2D", *_UNARY, _POOL, _ACTIVATIONS),
     takes("BATCH_MATMUL", operands(2), results(1), _matrix, option("adj_x", False), option("adj_y", False)),
     takes("CONV_2D", *_CONVOLUTION, _DILATION, _ACTIVATIONS),
     takes("DEPTHWISE_CONV_2D", *_CONVOLUTION, _DILATION, _ACTIVATIONS, _depthwise),
-    takes("TRANSPOSE_CONV", *_CONVOLUTION, activation()),
+    takes("TRANSPOSE_CONV", *_CONVOLUTION, activation(), padded_as_the_data(False)),
     takes("FULLY_CONNECTED", option("weights_format", "DEFAULT"), computed(1, 2), _given, _same_ranks, _rows),
     takes("BITCAST QUANTIZE RESHAPE HARD_SWISH TILE TRANSPOSE RESIZE_NEAREST_NEIGHBOR", *_UNARY),
     takes("RESIZE_BILINEAR", *_UNARY, _corners),
     takes("TOPK_V2", computed(1), results(2)),
     takes("CAST", *_UNARY, _cast),
-    takes("CONCATENATION PACK PRELU RELU RELU6 RELU_N1_TO_1 LEAKY_RELU SPLIT SPLIT_V"),
+    takes("CONCATENATION PACK", _in_full),
+    takes("PRELU", _slopes),
+    takes("RELU RELU6 RELU_N1_TO_1 LEAKY_RELU SPLIT SPLIT_V"),
     takes("CUMSUM", operands(2), results(1), types(FLOATS, 0), types("int32", 1), constant(1),
           option("exclusive", False), option("reverse", False), _summed_axis),
     takes("DENSIFY", computed(0), results(1)),
@@ -205,15 +256,15 @@ OPS = table(
     takes("ONE_HOT", operands(4), results(1), types("int32", 0), types("float32", 2, 3), option("axis", -1), _one_hot),
     takes("SELECT SELECT_V2", operands(3), results(1), _branches),
     takes("SLICE", operands(3), rank(0, 3, 4)),
-    takes("STRIDED_SLICE", operands(4), *_SLICED, rank(0, 3, 4)),
-    takes("SOFTMAX", option("beta", 1.0)),
+    takes("STRIDED_SLICE", operands(4), *_SLICED, rank(0, 3, 4), plain_bounds, _single_batch),
+    takes("SOFTMAX", option("beta", 1.0), rank(0, 2, 3, 4)),
     takes("PAD PADV2", *_UNARY, _paddings),
     takes("MIRROR_PAD", *_UNARY, _paddings, option("mode", "REFLECT")),
     takes("ABS CEIL COS ELU EXP FLOOR GELU LOG LOGICAL_NOT LOGISTIC NEG ROUND RSQRT SIGN SIN SQRT SQUARE TANH",
           operands(1), *_UNARY),
     takes("ATAN2 DIV EQUAL FLOOR_DIV FLOOR_MOD GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_OR "
           "MAXIMUM MINIMUM NOT_EQUAL POW RIGHT_SHIFT SQUARED_DIFFERENCE STABLEHLO_REMAINDER STABLEHLO_SHIFT_LEFT SUB",
-          *_BINARY),
+          *_BINARY, _aligned),
     takes("STABLEHLO_BROADCAST_IN_DIM", operands(2), computed(1), constant(1), types("int32", 1), _broadcast_in_dim),
     takes("STABLEHLO_CBRT", *_UNARY, types("float32 float16 bfloat16", 0)),
     takes("STABLEHLO_CLAMP", operands(3), computed(3), results(1), _like(0), _like(2)),

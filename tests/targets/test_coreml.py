@@ -7,6 +7,7 @@ import pytest
 from tests.targets.refusals import why
 
 _UP = "int32[4] [1, 4, 4, 1], float32[1,2,2,1] [1, 2, 3, 4], %0"
+_WIDE = "int32[4] [1, 4, 4, 2], float32[2,1,1,2] [1, 2, 3, 4], %0"
 _CONV = "float32[1,2,2,1] [1, 2, 3, 4]"
 
 
@@ -30,6 +31,7 @@ def test_it_takes(operands: str, op: str) -> None:
     ("float32[1,2,2,1]", f"float32[1,4,4,1] = tfl.TRANSPOSE_CONV({_UP}, float32[1] [0.0]) {{'padding': 'SAME'}}",
      "it is of version 3, and not up to 1"),
     ("float32[1,2,2,1]", f"float32[1,2,2,1] = tfl.CONV_2D(%0, {_CONV}, _) {{'padding': 'SAME'}}", "it has no bias"),
+    ("float32[1,2,2,2]", f"float32[1,4,4,2] = tfl.TRANSPOSE_CONV({_WIDE}) {{'padding': 'SAME'}}", "its weights are of"),
     ("float32[2,4,3] float32[2,1,3]", "float32[2,4,3] = tfl.ADD(%0, %1)", "rows and columns of its operands differ"),
     ("float32[2,1,1,4] float32[1,1,1,4]", "float32[2,1,1,4] = tfl.ADD(%0, %1)", "the batches of its operands differ"),
     ("float32[1,2,2,1]", "float32[1,2,2,3] = tfl.PAD(%0, int32[4,2] [0, 0, 0, 0, 0, 0, 1, 1])", "it pads the batch"),

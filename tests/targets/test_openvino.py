@@ -14,6 +14,11 @@ _NORM = "float32[2,4] = tfl.STABLEHLO_COMPOSITE(%0) {'name': 'NAME', 'decomposit
     (_NORM.replace("NAME", "odml.rms_norm"), None),
     (_NORM.replace("NAME", "odml.l2_norm"), "it has no composite odml.l2_norm"),
     ("float32[2,4] = tfl.NEG(%0)", "it has no NEG"),
+    ("float32[4,4] = tfl.MIRROR_PAD(%0, int32[2,2] [1, 1, 0, 0]) {'mode': 'REFLECT'}", None),
+    ("float32[4,4] = tfl.MIRROR_PAD(%0, int32[2,2] [1, 1, 0, 0]) {'mode': 'SYMMETRIC'}",
+     "mode is SYMMETRIC, and not REFLECT"),
+    ("float32[4,4] = tfl.CONCATENATION(%0, %0) {'axis': 0, 'fused_activation_function': 'RELU'}",
+     "fused_activation_function is RELU, and not NONE"),
 ])  # fmt: skip
 def test_what_it_takes(op: str, reason: str | None) -> None:
     assert why("openvino", "float32[2,4]", op) == reason

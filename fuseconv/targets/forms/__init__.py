@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fuseconv.ir.graph import Op, Value
-from fuseconv.targets.forms import elementwise, joins, linear, lookups, reductions, shapes, slices
+from fuseconv.targets.forms import elementwise, joins, linear, lookups, ranks, reductions, shapes, slices
 from fuseconv.tfl.builder import Builder
 
 Form = Callable[[Builder, Op], "Sequence[Value] | None"]
 
 _TABLES: tuple[Mapping[str, Sequence[Form]], ...] = (
-    elementwise.FORMS, joins.FORMS, linear.FORMS, lookups.FORMS, reductions.FORMS, shapes.FORMS, slices.FORMS,
+    ranks.FORMS, elementwise.FORMS, joins.FORMS, linear.FORMS, lookups.FORMS, reductions.FORMS, shapes.FORMS,
+    slices.FORMS,
 )  # fmt: skip
 FORMS: dict[str, tuple[Form, ...]] = {}
 for _table in _TABLES:

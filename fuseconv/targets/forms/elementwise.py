@@ -211,6 +211,14 @@ def scaled_softmax(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.softmax(tfl.mul(op.operands[0], beta), beta=1.0)]
 
 
+def slopes(tfl: Builder, op: Op) -> list[Value] | None:
+    """PRELU(x, alpha) -> ADD(RELU(x), MUL(alpha, MINIMUM(x, 0)))."""
+    x, alpha = op.operands
+    if op.result.quantization or op.result.dtype is not types.FLOAT32:
+        return None
+    return [tfl.add(tfl.relu(x), tfl.mul(tfl.minimum(x, 0.0), alpha))]
+
+
 def _cast(tfl: Builder, x: Value, dtype: types.DType) -> Value:
     return tfl.cast(x, out_data_type=dtype.name.upper())
 
@@ -220,5 +228,5 @@ FORMS = {
     "SUB": (subtraction,), "CAST": (cast_to_truth, compare_integers, cast_by_float),
     "SELECT": (select_v2,), "SELECT_V2": (select_of_three, select_of_integers), "POW": (power,), "SIGN": (sign,),
     "SQUARE": (square,), "NEG": (negation,), "SQUARED_DIFFERENCE": (squared_difference,), "RSQRT": (reciprocal_root,),
-    "HARD_SWISH": (hard_swish,), "LEAKY_RELU": (leaky_relu,), "SOFTMAX": (scaled_softmax,),
+    "HARD_SWISH": (hard_swish,), "LEAKY_RELU": (leaky_relu,), "SOFTMAX": (scaled_softmax,), "PRELU": (slopes,),
 }  # fmt: skip

@@ -50,6 +50,27 @@ def apart(tfl: Builder, op: Op) -> list[Value] | None:
     return [y if activation == "NONE" else tfl.op(_BEHIND[activation], (y,), {})[0]]
 
 
+def cropped(tfl: Builder, op: Op) -> list[Value] | None:
+    """TRANSPOSE_CONV(shape, w, x) {SAME} -> SLICE(TRANSPOSE_CONV(whole, w, x) {VALID}), its activation behind: what is
+    left off tells how it was padded."""
+    _, weights, x, *bias = op.operands
+    kept, before, kernel = (None if value is None else known_shape(value) for value in (op.result, x, weights))
+    activation = activation_of(op)
+    if kept is None or before is None or kernel is None or activation not in ("NONE", *_BEHIND):
+        return None
+    if op.attrs.get("padding", "SAME") != "SAME" or op.result.quantization:
+        return None
+    strides = (op.attrs.get("stride_h", 1), op.attrs.get("stride_w", 1))
+    whole = [(before[i] - 1) * stride + kernel[i] for i, stride in zip((1, 2), strides)]
+    left = [(size - kept[i]) // 2 for i, size in zip((1, 2), whole)]
+    if min(left) < 0:
+        return None
+    attrs = {**op.attrs, "padding": "VALID", "fused_activation_function": "NONE"}
+    shape = tfl.ints([kept[0], *whole, kept[3]])
+    y = tfl.slice_(tfl.op(op.type, (shape, weights, x, *bias), attrs)[0], [0, *left, 0], kept)
+    return [y if activation == "NONE" else tfl.op(_BEHIND[activation], (y,), {})[0]]
+
+
 def dense(tfl: Builder, op: Op) -> list[Value] | None:
     """RESHAPE(CONV_2D(x[1,1,1,c], w[n,1,1,c])) -> FULLY_CONNECTED(x, w[n,c]), which reads data of any shape as rows."""
     made = op.operands[0]
@@ -118,5 +139,5 @@ def _matrix(tfl: Builder, x: Value, flip: bool) -> Value | None:
 FORMS = {
     "BATCH_MATMUL": (product,),
     "CONV_2D": (zero_bias,), "DEPTHWISE_CONV_2D": (zero_bias,), "FULLY_CONNECTED": (rows,), "RESHAPE": (dense,),
-    "TRANSPOSE_CONV": (activation_apart, apart),
+    "CONV_3D": (activation_apart,), "TRANSPOSE_CONV": (activation_apart, apart, cropped),
 }  # fmt: skip

@@ -15,15 +15,25 @@ _FEWEST, _MOST = 3, 4
 _Span = tuple[int, int, int]  # begin, end and step of a dimension
 
 
-def strided_slice(tfl: Builder, op: Op) -> list[Value] | None:
+def strided_slice(tfl: Builder, op: Op, fewest: int = _FEWEST) -> list[Value] | None:
     """STRIDED_SLICE(x) with masks, or of another rank -> RESHAPE(STRIDED_SLICE(RESHAPE(x))) of 3 or 4 dimensions."""
-    found = _packed_spans(op)
+    found = _packed_spans(op, fewest)
     if found is None:
         return None
     x, sizes, bounds = found
     begin, end, step = (list(items) for items in zip(*bounds))
     part = tfl.strided_slice(tfl.reshape(x, sizes), begin, end, step)
     return [tfl.reshape(part, known_shape(op.result))]
+
+
+def strided_slice_of_four(tfl: Builder, op: Op) -> list[Value] | None:
+    """STRIDED_SLICE(x[2,5,3]) -> RESHAPE(STRIDED_SLICE(RESHAPE(x, [1,2,5,3]))): of an image."""
+    return strided_slice(tfl, op, _MOST)
+
+
+def pad_of_four(tfl: Builder, op: Op) -> list[Value] | None:
+    """PAD(x[2,5,3]) -> RESHAPE(PAD(RESHAPE(x, [1,2,5,3]))): of an image."""
+    return pad(tfl, op, _MOST)
 
 
 def slice_of_ones(tfl: Builder, op: Op) -> list[Value] | None:
@@ -36,13 +46,13 @@ def slice_of_ones(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.reshape(part, known_shape(op.result))]
 
 
-def _packed_spans(op: Op) -> tuple[Value, list[int], list[tuple]] | None:
+def _packed_spans(op: Op, fewest: int = _FEWEST) -> tuple[Value, list[int], list[tuple]] | None:
     """Return what a slice reads, and in 3 or 4 dimensions its sizes and what is taken of each."""
     found = _spans(op)
     if found is None:
         return None
     x, before, spans = found
-    sizes, bounds = _packed(before, spans, lambda size, span: span == (0, size, 1), (0, 1, 1))
+    sizes, bounds = _packed(before, spans, lambda size, span: span == (0, size, 1), (0, 1, 1), fewest)
     return (x, sizes, bounds) if len(sizes) <= _MOST else None
 
 
@@ -66,14 +76,14 @@ def _spans(op: Op) -> tuple[Value, list[int], list[_Span]] | None:
     return (x, before, spans) if len(spans) == len(before) else None
 
 
-def pad(tfl: Builder, op: Op) -> list[Value] | None:
+def pad(tfl: Builder, op: Op, fewest: int = _FEWEST) -> list[Value] | None:
     """PAD, PADV2 or MIRROR_PAD(x) of another rank -> RESHAPE(PAD(RESHAPE(x))) of 3 or 4 dimensions."""
     x, paddings = op.operands[:2]
     before, after = (None if value is None else known_shape(value) for value in (x, op.result))
     if x is None or before is None or after is None or paddings is None or paddings.data is None:
         return None
     amounts = [(int(low), int(high)) for low, high in paddings.data]
-    sizes, packed = _packed(before, amounts, lambda size, amount: amount == (0, 0), (0, 0))
+    sizes, packed = _packed(before, amounts, lambda size, amount: amount == (0, 0), (0, 0), fewest)
     if len(sizes) > _MOST or len(sizes) == len(before):
         return None
     operands = tfl.reshape(x, sizes), np.array(packed, np.int32), *op.operands[2:]
@@ -81,7 +91,7 @@ def pad(tfl: Builder, op: Op) -> list[Value] | None:
 
 
 def _packed(
-    sizes: Sequence[int], items: Sequence[tuple], is_whole: Callable[[int, tuple], bool], one: tuple
+    sizes: Sequence[int], items: Sequence[tuple], is_whole: Callable[[int, tuple], bool], one: tuple, fewest: int
 ) -> tuple[list[int], list[tuple]]:
     """Return sizes and what is done along them: neighbors that are left whole merged where there are too many, and
     dimensions of one in front where there are too few. one: what is done along these."""
@@ -92,11 +102,11 @@ def _packed(
             shape[index : index + 2] = [shape[index] * shape[index + 1]]
             done[index : index + 2] = [(0, shape[index], 1) if len(one) == 3 else one]
         index -= 1
-    missing = max(_FEWEST - len(shape), 0)
+    missing = max(fewest - len(shape), 0)
     return [1] * missing + shape, [one] * missing + done
 
 
 FORMS = {
-    "STRIDED_SLICE": (strided_slice, slice_of_ones), "SLICE": (slice_of_ones,), "PAD": (pad,), "PADV2": (pad,),
-    "MIRROR_PAD": (pad,),
+    "STRIDED_SLICE": (strided_slice, slice_of_ones, strided_slice_of_four), "SLICE": (slice_of_ones,),
+    **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), (pad, pad_of_four)),
 }  # fmt: skip

@@ -97,3 +97,16 @@ def test_a_gpu_reads_no_activation_of_a_transposed_convolution() -> None:
     options = f"{{{_TWICE}, 'fused_activation_function': 'RELU'}}"
     op = f"float32[1,4,4,2] = tfl.TRANSPOSE_CONV({_UP}, float32[2] [1, -2]) {options}"
     assert forms_of(target_of("gpu"), "float32[1,2,2,1]", op) == ["TRANSPOSE_CONV", "RELU"]
+
+
+_K3 = "float32[2,3,3,1] [1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 2, 3, 4, -5, 6, 7, 8, 1]"
+
+
+@pytest.mark.parametrize("target, activation, forms", [
+    ("qnn", "NONE", ["TRANSPOSE_CONV", "SLICE"]), ("qnn", "RELU", ["TRANSPOSE_CONV", "SLICE", "RELU"]),
+    ("gpu", "RELU", ["TRANSPOSE_CONV", "SLICE", "RELU"]),
+])  # fmt: skip
+def test_a_crop_tells_how_a_transposed_convolution_is_padded(target: str, activation: str, forms: list[str]) -> None:
+    options = f"{{{_TWICE}, 'fused_activation_function': '{activation}'}}".replace(_none(activation), "")
+    op = f"float32[1,6,9,2] = tfl.TRANSPOSE_CONV(int32[4] [1, 6, 9, 2], {_K3}, %0, float32[2] [1, -2]) {options}"
+    assert forms_of(target_of(target), "float32[1,3,5,1]", op) == forms
