@@ -152,6 +152,11 @@ def positive(*names: str) -> Condition:
     return check
 
 
+def has_bias(op: OpSignature) -> str | None:
+    """Demand a bias of a convolution or a dense layer."""
+    return None if op.operand(2) is not None else "it has no bias"
+
+
 def plain_bounds(op: OpSignature) -> str | None:
     """Demand of a STRIDED_SLICE constant bounds of every dimension, within it where no mask leaves them unread."""
     x = op.operand(0)

@@ -6,7 +6,7 @@ only. With Core ML 3 it takes no RESHAPE; with `coreml_version` 2 those to 3 or 
 
 from __future__ import annotations
 
-from fuseconv.targets.conditions import activation, constant, operands, option, rank, types, version
+from fuseconv.targets.conditions import activation, constant, has_bias, operands, option, rank, types, version
 from fuseconv.targets.signature import OpSignature, TensorSpec
 from fuseconv.targets.target import Target, table, takes
 
@@ -67,10 +67,6 @@ def _single_row(op: OpSignature) -> str | None:
     return None if x is not None and x.shape[-1:] == (x.size,) else "the data has more than one row"
 
 
-def _has_bias(op: OpSignature) -> str | None:
-    return None if op.operand(2) is not None else "it has no bias"
-
-
 def _planes(op: OpSignature) -> str | None:
     axes = op.operand(1)
     values = axes.values() if axes is not None else None
@@ -94,8 +90,8 @@ OPS = table(
     takes("ADD MUL", version(1), _FLOAT, _addends, _broadcasts),
     takes("AVERAGE_POOL_2D MAX_POOL_2D", version(1), _FLOAT, activation()),
     takes("CONCATENATION", version(1), _FLOAT, activation(), _joins_channels),
-    takes("CONV_2D", version(1), *_CONVOLUTION, _has_bias, _ACTIVATIONS),
-    takes("DEPTHWISE_CONV_2D", version(2), *_CONVOLUTION, _has_bias, _ACTIVATIONS),
+    takes("CONV_2D", version(1), *_CONVOLUTION, has_bias, _ACTIVATIONS),
+    takes("DEPTHWISE_CONV_2D", version(2), *_CONVOLUTION, has_bias, _ACTIVATIONS),
     takes("TRANSPOSE_CONV", version(1), operands(3), types("float32", 2), constant(0, 1), _kernel, activation(),
           _one_channel),
     takes("FULLY_CONNECTED", version(6), option("weights_format", "DEFAULT"), _FLOAT, types("float32 float16", 1, 2),

@@ -9,7 +9,7 @@ GELU is computed by TANH, whatever was asked for (`gelu_op_legalization.cc`).
 
 from __future__ import annotations
 
-from fuseconv.targets.conditions import activation, composite, constant, epsilon_up_to, option, types
+from fuseconv.targets.conditions import activation, composite, constant, epsilon_up_to, has_bias, option, types
 from fuseconv.targets.signature import OpSignature, TensorSpec
 from fuseconv.targets.target import Target, table, takes
 
@@ -29,11 +29,6 @@ def _type(tensor: TensorSpec) -> str | None:
     return "a tensor of int64 is computed" if tensor.dtype == "int64" and not tensor.is_const else None
 
 
-def _biased(op: OpSignature) -> str | None:
-    """Demand a bias: NEURON_CONV_2D counts its operands, and none is put in its place (`common_op_legalization.h`)."""
-    return None if op.operand(2) is not None else "it has no bias"
-
-
 def _square(op: OpSignature) -> str | None:
     """Demand as many rows as columns: height and width are handed over in each other's place
     (`resize_bilinear_op_legalization.cc`)."""
@@ -50,7 +45,8 @@ OPS = table(
     takes("ABS BATCH_MATMUL CAST DEQUANTIZE GELU GREATER HARD_SWISH LESS LOGISTIC MAXIMUM MEAN MINIMUM PAD PADV2 PRELU "
           "QUANTIZE REDUCE_MAX RELU RESHAPE RSQRT SLICE SOFTMAX SPLIT SQRT SQUARED_DIFFERENCE SUM TANH TRANSPOSE"),
     takes("ADD AVERAGE_POOL_2D DIV FULLY_CONNECTED MAX_POOL_2D MUL SUB", _ACTIVATIONS),
-    takes("CONV_2D DEPTHWISE_CONV_2D", _ACTIVATIONS, _biased),
+    # NEURON_CONV_2D counts its operands, and no bias is put in place of none (`common_op_legalization.h`).
+    takes("CONV_2D DEPTHWISE_CONV_2D", _ACTIVATIONS, has_bias),
     takes("CONCATENATION L2_NORMALIZATION", activation()),
     takes("TRANSPOSE_CONV", activation(), constant(0)),
     takes("LEAKY_RELU", types("float32", 0)),

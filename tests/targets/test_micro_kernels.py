@@ -72,14 +72,30 @@ _FORMS = {
         "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR",
     ("T[2,3]", "T[2,3] = tfl.OP(%0, int32[] 1)"): "CUMSUM",
     ("T[2,3]", "T[2,3] = tfl.OP(%0, int32[1] 1)"): "REVERSE_V2",
+    ("T[2,3,4]", "T[2,3,4] = tfl.OP(%0, int32[2] [2, 1])"): "REVERSE_V2",
+    ("T[2,3,4]", "T[2,3,4] = tfl.OP(%0, int32[2] [0, 2])"): "REVERSE_V2",
+    ("T[2,2,2,2,3] T[3]", "T[2,2,2,2,3] = tfl.OP(%0, %1)"): "PRELU",
+    ("T[2,2,2,2,3]", "T[2,2,2,2,3] = tfl.OP(%0)"): "L2_NORMALIZATION LOG_SOFTMAX",
+    ("T[1,4,2]", "T[2,3,2] = tfl.OP(%0, int32[1] 2, int32[1,2] [1, 1])"): "SPACE_TO_BATCH_ND",
+    ("T[1,4,4,2]", "T[4,3,3,2] = tfl.OP(%0, int32[2] [2, 2], int32[2,2] [1, 1, 1, 1])"): "SPACE_TO_BATCH_ND",
+    ("T[4,3,3,2]", "T[1,4,5,2] = tfl.OP(%0, int32[2] [2, 2], int32[2,2] [1, 1, 1, 0])"): "BATCH_TO_SPACE_ND",
+    ("T[2,3] T[3]", "T[2,3] = tfl.OP(%0, %1) {'fused_activation_function': 'RELU6'}"): "ADD SUB MUL DIV",
+    ("T[2,3] T[2,3]", "T[2,6] = tfl.OP(%0, %1) {'axis': -1, 'fused_activation_function': 'RELU'}"): "CONCATENATION",
+    ("T[2,3,1] T[1,4]", "T[2,3,4] = tfl.OP(%0, %1)"): "ADD SUB MUL DIV SQUARED_DIFFERENCE MAXIMUM MINIMUM",
+    ("T[2,1,4,3] T[3,5,4]", "T[2,3,3,5] = tfl.OP(%0, %1) {'adj_x': True, 'adj_y': True}"): "BATCH_MATMUL",
+    ("T[2,3,4] int32[2,2]", "T[2,2,4] = tfl.OP(%0, %1) {'axis': 1, 'batch_dims': 1}"): "GATHER",
+    ("T[4,5,3]", "T[2,2,1] = tfl.OP(%0, int32[3] [-2, 3, 2], int32[3] [9, 0, 3], int32[3] [1, -2, 1])"):
+        "STRIDED_SLICE",
+    ("T[2,3,4]", "T[2,3,4] = tfl.OP(%0, int32[] -2) {'exclusive': True, 'reverse': True}"): "CUMSUM",
+    **{("T[2,3]", f"{to}[2,3] = tfl.OP(%0) "): "QUANTIZE DEQUANTIZE" for to in ("float32", "int8", "int16")},
     ("T[2,3,4] T[2,4,5]", "T[2,3,5] = tfl.OP(%0, %1)"): "BATCH_MATMUL",
     ("T[4,3] T[2,3] int32[2]", "T[4,3] = tfl.OP(%0, %1, %2)"): "DYNAMIC_UPDATE_SLICE",
     ("T[2,3]", "int32[2] = tfl.OP(%0) {'out_type': 'INT32'}"): "SHAPE",
 }  # fmt: skip
 # Of several results or bodies, of states or weights: files of models run them.
 _OF_MODELS = {
-    "CALL_ONCE", "IF", "WHILE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "BROADCAST_ARGS", "SVDF", "QUANTIZE",
-    "DEQUANTIZE", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "SPLIT", "SPLIT_V", "UNPACK",
+    "CALL_ONCE", "IF", "WHILE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "BROADCAST_ARGS", "SVDF", "CONV_2D",
+    "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "SPLIT", "SPLIT_V", "UNPACK",
     "UNIDIRECTIONAL_SEQUENCE_LSTM", "CUSTOM",
 }  # fmt: skip
 _CASES = [(type, *form) for form, kinds in _FORMS.items() for type in kinds.split()]

@@ -54,7 +54,7 @@ _SPACE = "'padding': 'VALID', 'stride_d': 1, 'stride_h': 1, 'stride_w': 1"
      "'fused_activation_function': 'RELU'}", "fused_activation_function is RELU, and not NONE"),
     ("float32[2,4] float32[4]", _NORM.replace("NAME", "odml.rms_norm").replace("%0", "%0, %1"), None),
     ("float32[2,4]", _NORM.replace("NAME", "odml.rms_norm"), "it has 1 operands, and not 2"),
-    ("float32[2,4]", _TELLS.replace("NAME", "odml.group_norm").replace("ATTRIBUTES", "'num_groups': 1"), "a group norm"),
+    ("float32[2,4]", _TELLS.replace("NAME", "odml.group_norm").replace("ATTRIBUTES", "'num_groups': 1"), "a group"),
     ("float32[2,4]", _TELLS.replace("NAME", "odml.l2_norm").replace("ATTRIBUTES", "'axis': 0"), "it norms another"),
 ])  # fmt: skip
 def test_what_builders_leave_unread(operands: str, op: str, reason: str | None) -> None:

@@ -126,8 +126,18 @@ def reverse(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.concatenation(*parts[::-1], axis=axis)]
 
 
+def reversed_in_turn(tfl: Builder, op: Op) -> list[Value] | None:
+    """REVERSE_V2(x, [1, 2]) -> REVERSE_V2(REVERSE_V2(x, [1]), [2])."""
+    x, axes = op.operands[:2]
+    if x is None or x.rank is None or axes is None or axes.data is None or axes.data.size < 2 or op.result.quantization:
+        return None
+    for axis in sorted({int(axis) % x.rank for axis in axes.data.ravel()}):
+        x = tfl.reverse_v2(x, [axis])
+    return [x]  # type: ignore[list-item]
+
+
 FORMS = {
     "UNPACK": (split_beside, split, picked), "PACK": (joined_beside, concatenation),
     "CONCATENATION": (joined_in_turn,), "SPLIT_V": (slices,), "SPLIT": (slices,), "ADD_N": (sum_in_turn,),
-    "REVERSE_V2": (reverse,),
+    "REVERSE_V2": (reverse, reversed_in_turn),
 }  # fmt: skip

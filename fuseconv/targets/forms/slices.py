@@ -36,6 +36,16 @@ def pad_of_four(tfl: Builder, op: Op) -> list[Value] | None:
     return pad(tfl, op, _MOST)
 
 
+def padded_before(tfl: Builder, op: Op) -> list[Value] | None:
+    """SPACE_TO_BATCH_ND(x, block, paddings) -> SPACE_TO_BATCH_ND(PAD(x, paddings), block, zeros)."""
+    x, block, paddings = op.operands
+    if x is None or x.rank is None or paddings is None or paddings.data is None or op.result.quantization:
+        return None
+    amounts = np.zeros((x.rank, 2), np.int32)
+    amounts[1 : 1 + len(paddings.data)] = paddings.data
+    return tfl.op(op.type, (tfl.pad(x, amounts), block, np.zeros_like(paddings.data)), dict(op.attrs))
+
+
 def slice_of_ones(tfl: Builder, op: Op) -> list[Value] | None:
     """SLICE(x) or STRIDED_SLICE(x) in steps of one -> RESHAPE(SLICE(RESHAPE(x))) of 3 or 4 dimensions."""
     found = _packed_spans(op)
@@ -108,5 +118,5 @@ def _packed(
 
 FORMS = {
     "STRIDED_SLICE": (strided_slice, slice_of_ones, strided_slice_of_four), "SLICE": (slice_of_ones,),
-    **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), (pad, pad_of_four)),
+    "SPACE_TO_BATCH_ND": (padded_before,), **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), (pad, pad_of_four)),
 }  # fmt: skip

@@ -65,3 +65,8 @@ def test_a_sum_of_three() -> None:
 def test_a_short_axis_is_reversed() -> None:
     op = "float32[2,3] = tfl.REVERSE_V2(%0, int32[1] [1])"
     assert forms_of(target_of("mediatek"), "float32[2,3]", op) == ["SPLIT", "CONCATENATION"]
+
+
+def test_dimensions_are_reversed_in_turn() -> None:
+    op = "float32[2,3,4] = tfl.REVERSE_V2(%0, int32[2] [-1, 1])"
+    assert forms_of(target_of("qnn"), "float32[2,3,4]", op) == ["REVERSE_V2", "REVERSE_V2"]

@@ -52,3 +52,11 @@ def test_slices_in_steps_of_one_may_be_of_either_kind() -> None:
 def test_paddings(operands: str, op: str) -> None:
     kind = op.partition("tfl.")[2].partition("(")[0]
     assert forms_of(target_of("gpu"), operands, op) == ["RESHAPE", kind, "RESHAPE"]
+
+
+@pytest.mark.parametrize("operands, op", [
+    ("float32[1,4,5,2]", "float32[4,3,3,2] = tfl.SPACE_TO_BATCH_ND(%0, int32[2] [2, 2], int32[2,2] [2, 0, 1, 0])"),
+    ("float32[1,4,2]", "float32[2,3,2] = tfl.SPACE_TO_BATCH_ND(%0, int32[1] [2], int32[1,2] [1, 1])"),
+])  # fmt: skip
+def test_micro_pads_before_what_it_takes_apart(operands: str, op: str) -> None:
+    assert forms_of(target_of("micro"), operands, op) == ["PAD", "SPACE_TO_BATCH_ND"]
