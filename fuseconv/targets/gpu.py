@@ -68,9 +68,13 @@ def _branches(op: OpSignature) -> str | None:
     aligned = shape[len(shape) - condition.rank :] if condition.rank <= len(shape) else None
     if aligned is None or any(mine not in (1, size) for mine, size in zip(condition.shape, aligned)):
         return "the condition does not broadcast to the result"
+    if condition.size > 1 and condition.rank != len(shape):
+        return f"the condition of {condition.rank} dimensions is read as one of others"
     for tensor in op.operands[1:]:
         if tensor is None or (tensor.shape != shape and tensor.shape not in ((), (1,))):
             return "a branch is neither of the result's shape nor a scalar"
+        if tensor.is_const and tensor.size > 1 and tensor.rank != 4:
+            return f"a constant branch has {tensor.rank} dimensions, and not 4"
         if not tensor.is_const and tensor.rank == 2:
             return "a branch that is computed has 2 dimensions"
     return None

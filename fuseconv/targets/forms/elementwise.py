@@ -99,18 +99,23 @@ def select_v2(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.select_v2(c, x, y)]
 
 
-def select_of_three(tfl: Builder, op: Op) -> list[Value] | None:
+def select_of_three(tfl: Builder, op: Op, fewest: int = 3) -> list[Value] | None:
     """SELECT_V2(c, x, y) -> RESHAPE(SELECT_V2(RESHAPE(c), x, y)) of 3 dimensions, x and y each of the result's shape or
     a scalar."""
     shape = known_shape(op.result)
     if shape is None or any(value is None or not value.is_static for value in op.operands):
         return None
-    wide = [1] * (3 - len(shape)) + shape
+    wide = [1] * (fewest - len(shape)) + shape
     c, x, y = op.operands
     assert c is not None
     condition = tfl.reshape(c, [1] * (len(wide) - len(c.shape)) + list(c.shape)) if c.shape else c  # type: ignore[arg-type]
     branches = [_branch(tfl, value, wide) for value in (x, y) if value is not None]
     return [tfl.reshape(tfl.select_v2(condition, *branches), shape)]
+
+
+def select_of_four(tfl: Builder, op: Op) -> list[Value] | None:
+    """SELECT_V2(c, x, constant) -> RESHAPE(SELECT_V2(RESHAPE(c), x, constant)) of 4 dimensions."""
+    return select_of_three(tfl, op, 4)
 
 
 def select_of_integers(tfl: Builder, op: Op) -> list[Value] | None:
@@ -226,7 +231,8 @@ def _cast(tfl: Builder, x: Value, dtype: types.DType) -> Value:
 FORMS = {
     **dict.fromkeys(_BOUNDS, (clamp,)), "RELU_0_TO_1": (clamp, clamp_by_units), "ELU": (elu,), "GELU": (gelu,),
     "SUB": (subtraction,), "CAST": (cast_to_truth, compare_integers, cast_by_float),
-    "SELECT": (select_v2,), "SELECT_V2": (select_of_three, select_of_integers), "POW": (power,), "SIGN": (sign,),
-    "SQUARE": (square,), "NEG": (negation,), "SQUARED_DIFFERENCE": (squared_difference,), "RSQRT": (reciprocal_root,),
+    "SELECT": (select_v2,), "SELECT_V2": (select_of_three, select_of_four, select_of_integers), "POW": (power,),
+    "SIGN": (sign,), "SQUARE": (square,), "NEG": (negation,), "SQUARED_DIFFERENCE": (squared_difference,),
+    "RSQRT": (reciprocal_root,),
     "HARD_SWISH": (hard_swish,), "LEAKY_RELU": (leaky_relu,), "SOFTMAX": (scaled_softmax,), "PRELU": (slopes,),
 }  # fmt: skip
