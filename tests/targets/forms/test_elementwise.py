@@ -74,7 +74,8 @@ def test_casts_on_a_gpu(operands: str, op: str, forms: list[str]) -> None:
      ["RESHAPE", "RESHAPE", "SELECT_V2", "RESHAPE"]),
     ("bool[4,2,3] float32[3]", "float32[4,2,3] = tfl.SELECT_V2(%0, %1, float32[3] [1, 2, 3])",
      ["RESHAPE", "RESHAPE", "RESHAPE", "TILE", "SELECT_V2", "RESHAPE"]),
-    ("bool[2,3] float32[4,2,3]", "float32[4,2,3] = tfl.SELECT_V2(%0, %1, float32[] 0.5)", ["RESHAPE", "SELECT_V2"]),
+    ("bool[2,3] float32[4,2,3]", "float32[4,2,3] = tfl.SELECT_V2(%0, %1, float32[] 0.5)",
+     ["RESHAPE", "RESHAPE", "SELECT_V2", "RESHAPE"]),
     ("bool[2,2]", "float32[2,2] = tfl.SELECT_V2(%0, float32[2,2] [1, 2, 3, 4], float32[] 0.5)",
      ["RESHAPE", "SELECT_V2", "RESHAPE"]),
 ])  # fmt: skip
