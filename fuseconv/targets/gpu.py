@@ -188,10 +188,14 @@ def _paddings(op: OpSignature) -> str | None:
     return None if whole else "the data has 3 dimensions, and a batch"
 
 
-def _single_batch(op: OpSignature) -> str | None:
-    """Demand 4 dimensions or a batch of 1: bounds of 3 are read as those of height, width and channels."""
+def _whole_batch(op: OpSignature) -> str | None:
+    """Demand 4 dimensions, a batch of 1, or all of it by a mask: 3 bounds are read as those of rows, columns, channels,
+    of one row where a mask leaves the bound unread."""
     x = op.operand(0)
-    return None if x is None or x.rank == 4 or x.shape[0] == 1 else "the data has 3 dimensions, and a batch"
+    first = [None if tensor is None else tensor.values() for tensor in (op.operand(1), op.operand(3))]
+    begins = all(row is not None and row.ravel()[0] == at for row, at in zip(first, (0, 1)))
+    whole = begins and op.options.get("end_mask", 0) & 1
+    return None if x is None or x.rank == 4 or x.shape[0] == 1 or whole else "the data has 3 dimensions, and a batch"
 
 
 def _corners(op: OpSignature) -> str | None:
@@ -260,7 +264,7 @@ OPS = table(
     takes("ONE_HOT", operands(4), results(1), types("int32", 0), types("float32", 2, 3), option("axis", -1), _one_hot),
     takes("SELECT SELECT_V2", operands(3), results(1), _branches),
     takes("SLICE", operands(3), rank(0, 3, 4)),
-    takes("STRIDED_SLICE", operands(4), *_SLICED, rank(0, 3, 4), plain_bounds, _single_batch),
+    takes("STRIDED_SLICE", operands(4), *_SLICED, rank(0, 3, 4), plain_bounds, _whole_batch),
     takes("SOFTMAX", option("beta", 1.0), rank(0, 2, 3, 4)),
     takes("PAD PADV2", *_UNARY, _paddings),
     takes("MIRROR_PAD", *_UNARY, _paddings, option("mode", "REFLECT")),

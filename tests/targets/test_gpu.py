@@ -27,6 +27,7 @@ _THREE = "int32[3] [0, 1, 0], int32[3] [2, 5, 3]"
     ("float32[1,1,3]", "float32[1,4,3] = tfl.ADD(%0, float32[1,4,1] [1.0, 2.0, 3.0, 4.0])"),
     ("float32[4,3]", "float32[4,3] = tfl.ADD(%0, float32[3] [1.0, 2.0, 3.0])"),
     ("float32[2,2,2]", "float32[2,2,2] = tfl.ADD(%0, float32[2,2] [1.0, 2.0, 3.0, 4.0])"),
+    ("float32[2,5,3]", f"float32[2,2,3] = tfl.STRIDED_SLICE(%0, {_THREE}, int32[3] [1, 2, 1]) {{'end_mask': 1}}"),
     ("float32[2,3] float32[1,3]", "float32[2,3] = tfl.MUL(%0, %1)"),
     ("float32[2,2,3]", "float32[2,2,3] = tfl.PRELU(%0, float32[1,3] [1.0, 2.0, 3.0])"),
     ("float32[1,5,2]", "float32[1,7,2] = tfl.PAD(%0, int32[3,2] [0, 0, 1, 1, 0, 0])"),
