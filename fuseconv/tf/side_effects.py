@@ -6,7 +6,7 @@ import functools
 import re
 
 from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Module, Op
-from fuseconv.tf.traits import BRANCHES, CASES
+from fuseconv.tf.traits import BRANCHES, CASES, FIXED_TABLES, TABLE_READS
 
 # Ops that stay though nobody reads their results: they write to variables, tables and other state.
 _WRITES = re.compile(
@@ -78,8 +78,10 @@ def is_idle(op: Op) -> bool:
 
 
 def is_repeatable(op: Op) -> bool:
-    """Return True if the op gives the same results whenever it gets the same operands, and they may be shared."""
-    if not _repeats(op.kind) or (op.attrs and (STATEFUL in op.attrs or references(op))):
+    """Return True if the op gives the same results whenever it gets the same operands, and they may be shared.
+
+    A table of fixed contents finds the same for the same key, whatever happens in between."""
+    if not (_repeats(op.kind) or _reads_fixed_table(op)) or (op.attrs and (STATEFUL in op.attrs or references(op))):
         return False
     if op.dialect == "tf":
         return True  # no op of TensorFlow knows variable tensors
@@ -88,6 +90,11 @@ def is_repeatable(op: Op) -> bool:
             if value is not None and value.variable:
                 return False
     return True
+
+
+def _reads_fixed_table(op: Op) -> bool:
+    table = op.operands[0] if op.kind in TABLE_READS else None
+    return table is not None and table.op is not None and table.op.kind in FIXED_TABLES
 
 
 def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:

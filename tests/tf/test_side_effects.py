@@ -27,6 +27,17 @@ def test_kinds(kind: str, effect: bool, idle: bool, repeatable: bool) -> None:
     assert (has_effect(op, module, {}), is_idle(op), is_repeatable(op)) == (effect, idle, repeatable)
 
 
+@pytest.mark.parametrize(("table", "repeatable"), [("HashTableV2", True), ("MutableHashTableV2", False)])
+def test_a_table_of_fixed_contents_finds_the_same_again(table: str, repeatable: bool) -> None:
+    module, _ = module_of(
+        "main {\n input %x: string[2]\n"
+        f" %h: resource[] = tf.{table}() {{'shared_name': 't', 'key_dtype': string, 'value_dtype': int64}}\n"
+        " %y: int64[2] = tf.LookupTableFindV2(%h, %x, int64[] -1)\n return %y\n}"
+    )
+    find = module.signatures[0].graph.outputs[0].op
+    assert find is not None and is_repeatable(find) is repeatable
+
+
 @pytest.mark.parametrize(
     ("kind", "effect"),
     [

@@ -116,7 +116,7 @@ def _bare(op: Op, out: list[Op]) -> bool:
         return False
     made = _joined([None if source is None else source.shape for source in sources], shape)
     broadcasts = [value.op for value in op.operands if value is not None and value.op is not None]
-    wide = next((other for other in broadcasts if _is_broadcast(other) and other.result.shape == shape), None)
+    wide = next((other for other in broadcasts if _is_told_shape(other) and other.result.shape == shape), None)
     if made is None or (made != shape and wide is None):
         return False
     op.set_operands(sources)
@@ -142,7 +142,17 @@ def _source(value: Value | None) -> Value | None:
 
 
 def _is_broadcast(op: Op) -> bool:
-    """Return whether an op broadcasts, as a Tile of a single element does."""
+    """Return whether an op broadcasts, as a Tile along dimensions of size 1 does."""
+    if op.kind != "tf.Tile":
+        return op.kind == _BROADCAST
+    small, wide = op.operands[0].shape, op.result.shape  # type: ignore[union-attr]
+    if small is None or wide is None:
+        return False
+    return all(size == 1 or size == whole for size, whole in zip(small, wide))
+
+
+def _is_told_shape(op: Op) -> bool:
+    """Return whether an op broadcasts to a shape that its second operand holds, as a Tile of a single element does."""
     if op.kind != "tf.Tile":
         return op.kind == _BROADCAST
     shape = op.operands[0].shape  # type: ignore[union-attr]

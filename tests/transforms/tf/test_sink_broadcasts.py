@@ -25,6 +25,50 @@ def test_a_reader_broadcasts_by_itself() -> None:
     """)
 
 
+def test_a_tile_along_units_is_a_broadcast() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[n,4,1]
+      input %y: float32[n,4,2]
+      %wide: float32[n,4,2] = tf.Tile(%x, int32[3] [1, 1, 2])
+      %z: float32[n,4,2] = tf.Mul(%wide, %y)
+      return %z
+    }
+    """, """
+    main {
+      input %x: float32[n,4,1]
+      input %y: float32[n,4,2]
+      %wide: float32[n,4,2] = tf.Tile(%x, int32[3] [1, 1, 2])
+      %z: float32[n,4,2] = tf.Mul(%x, %y)
+      return %z
+    }
+    """)
+
+
+def test_a_tile_of_more_than_one_element_stays() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[n,2]
+      input %y: float32[n,4]
+      %wide: float32[n,4] = tf.Tile(%x, int32[2] [1, 2])
+      %z: float32[n,4] = tf.Mul(%wide, %y)
+      return %z
+    }
+    """)
+
+
+def test_a_tile_that_only_gives_the_size_stays() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[n,4,1]
+      input %y: float32[n,4,1]
+      %wide: float32[n,4,2] = tf.Tile(%x, int32[3] [1, 1, 2])
+      %z: float32[n,4,2] = tf.Mul(%wide, %y)
+      return %z
+    }
+    """)
+
+
 def test_a_result_is_broadcast_in_the_place_of_operands() -> None:
     check_pass("sink-broadcasts", """
     main {
@@ -193,7 +237,7 @@ def test_a_tile_of_one_element_broadcasts() -> None:
       %mean_1: float32[n,1] = tf.BroadcastTo(%mean, %shape)
       %y: float32[n,3] = tf.Mul(%x, %mean)
       %rows: float32[n,3] = tf.Tile(float32[1,3] [[1.0, 2.0, 3.0]], %shape)
-      %z: float32[n,3] = tf.Mul(%y, %rows)
+      %z: float32[n,3] = tf.Mul(%y, float32[3] [1.0, 2.0, 3.0])
       return %z
     }
     """)
