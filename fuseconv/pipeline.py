@@ -66,6 +66,7 @@ from fuseconv.transforms.tf.rename_signature import rename_signature
 from fuseconv.transforms.tf.resolve_gradient_axes import resolve_gradient_axes
 from fuseconv.transforms.tf.resolve_xla_reducers import resolve_xla_reducers
 from fuseconv.transforms.tf.set_input_shapes import set_input_shapes
+from fuseconv.transforms.tf.settle_squeezes import settle_squeezes
 from fuseconv.transforms.tf.simplify_control_flow import (
     has_known_branch,
     simplify_control_flow,
@@ -180,7 +181,7 @@ PREPARE_TF: Pipeline = (
     Repeat(CLEANUP, until=_no_constant_branch), hoist_variable_reads, forward_writes,
     eliminate_dead_variables, decompose_cudnn_rnn,
     decompose_quantize_pairs, demote_float64, bucketize_step_functions, name_floor_divisions.when(_has_stablehlo),
-    canonicalize, unify_sizes, resolve_gradient_axes, canonicalize, *STABLEHLO,
+    canonicalize, unify_sizes, settle_squeezes, resolve_gradient_axes, canonicalize, *STABLEHLO,
 )  # fmt: skip
 
 COMPOSITES: Pipeline = (

@@ -47,6 +47,8 @@ def merging_dims(kind: str) -> Callable[[Callable[..., Value]], Callable[..., Va
 def along_axis(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:
     """Build the op `kind` by `build(*data, axis)`, with the dimensions before and after the axis merged where there are
     more than the kernel takes."""
+    if any(x.shape is None for x in data):
+        return build(*data, axis)
     shapes = [shape_of(x) for x in data]
     if len(shapes[0]) <= RANK.get(kind, 8):
         return build(*data, axis)

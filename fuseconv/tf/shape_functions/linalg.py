@@ -55,8 +55,7 @@ def einsum(op: Op, *operands: Value, equation: str) -> Shapes:
         before, dots, after = term.partition("...")
         shape = shape_of(operand)
         spare = len(shape) - len(before) - len(after)
-        if spare < 0 or (spare and not dots):
-            raise UnknownShape
+        agree(not spare or (spare > 0 and bool(dots)), f"its equation '{equation}' has a term '{term}' for {shape}")
         ellipsis = broadcast(ellipsis, shape[len(before) : len(before) + spare])
         tail = shape[len(before) + spare :]
         for label, dim in (*zip(before, shape), *zip(after, tail)):

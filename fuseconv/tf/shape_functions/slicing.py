@@ -59,7 +59,7 @@ def strided_slice(
     spec = SliceSpec.read((_bounds(begin, end), _bounds(end, begin), _bounds(strides, begin)), masks)
     entries = spec.unfold(len(shape))
     if entries is None:
-        raise UnknownShape
+        raise Contradiction(f"it takes {len(spec.entries)} slices of a tensor of rank {len(shape)}")
     result: list[Dim] = []
     source = iter(shape)
     for entry in entries:

@@ -62,7 +62,7 @@ def SplitV(tfl, x, size_splits, axis):
 @lowers
 def Pack(tfl, *values, axis=0):
     """PACK."""
-    at = axis % (len(shape_of(values[0])) + 1)
+    at = axis if values[0].shape is None else axis % (len(values[0].shape) + 1)
     return build_legalized(tfl, "PACK", lambda *wide: tfl.pack(*wide, axis=at, values_count=len(wide)), *values)
 
 
@@ -82,9 +82,9 @@ def Transpose(tfl, x, perm):
     """TRANSPOSE. Dimensions that stay neighbors are merged where there are more than 6."""
     if x.dtype.is_complex and tfl.source.type == "ConjugateTranspose":
         x = conjugate(tfl, x)
-    rank = len(shape_of(x))
     if not perm.is_const:
         return build_legalized(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, cast(tfl, perm, types.INT32)), x)
+    rank = len(perm.data)
     order = [int(axis) % rank for axis in perm.data]
     if order == list(range(rank)):
         return x
@@ -195,7 +195,8 @@ def _concatenate(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: V
         *merged, at = merged_and_axis
         return build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=at), *merged)
 
-    return along_axis(tfl, "CONCATENATION", join, axis_of(values[0], axis), *values)
+    known = next((value for value in values if value.shape is not None), values[0])
+    return along_axis(tfl, "CONCATENATION", join, axis_of(known, axis), *values)
 
 
 def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:

@@ -32,7 +32,7 @@ def GatherV2(tfl, params, indices, axis, *, batch_dims=0):
     """GATHER."""
     at = int(constant_of(axis, "the axis").reshape(()))
     batch = batch_dims % len(shape_of(indices)) if batch_dims < 0 else batch_dims
-    return _gathered(tfl, params, indices, at % len(shape_of(params)), batch)
+    return _gathered(tfl, params, indices, at if params.shape is None else at % len(params.shape), batch)
 
 
 @lowers
@@ -285,7 +285,8 @@ def DataFormatVecPermute(tfl, x, *, src_format="NHWC", dst_format="NCHW"):
 
 
 def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dims: int) -> Value:
-    all_of_them = shape_of(params)[axis : axis + 1] == indices.shape and indices.data is not None
+    taken = None if params.shape is None else params.shape[axis : axis + 1]
+    all_of_them = taken is not None and taken == indices.shape and indices.data is not None
     if all_of_them and np.array_equal(indices.data, np.arange(indices.data.size)):  # type: ignore[arg-type,union-attr]
         return params
     which = _integers(tfl, indices)

@@ -36,7 +36,7 @@ def Reshape(tfl, x, shape):
 @lowers
 def Squeeze(tfl, x, *, squeeze_dims=()):
     """RESHAPE to a constant; SQUEEZE where more than one dimension is unknown."""
-    dims = [int(dim) % len(shape_of(x)) for dim in squeeze_dims] if squeeze_dims else None
+    dims = [int(dim) if x.shape is None else int(dim) % len(x.shape) for dim in squeeze_dims]
     return _reshape_to_result(tfl, x) or tfl.squeeze(x, squeeze_dims=tuple(dims) if dims else None)
 
 

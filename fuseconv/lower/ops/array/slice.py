@@ -10,7 +10,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym, product
 from fuseconv.ir.graph import Value
-from fuseconv.ir.slice_spec import WHOLE, Insert, Masks, Pick, SliceSpec, Take
+from fuseconv.ir.slice_spec import WHOLE, Insert, Masks, Pick, Rest, SliceSpec, Take
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, scalar, sizes
@@ -58,23 +58,28 @@ def StridedSlice(
     if not (begin.is_const and end.is_const and strides.is_const):
         return _dynamic_slice(tfl, x, (begin, end, strides), masks)
     spec = SliceSpec.read([bound.data.tolist() for bound in (begin, end, strides)], masks)
-    entries = spec.unfold(len(shape_of(x)))
+    # What has no ellipsis is the same for any rank.
+    rests = any(isinstance(entry, Rest) for entry in spec.entries)
+    entries = spec.unfold(len(shape_of(x))) if rests or x.shape is not None else list(spec.entries)
     require(entries is not None, "the slice names more dimensions than its operand has")
     y = slice_dims(tfl, x, [entry for entry in entries if not isinstance(entry, Insert)])
     left = [entry for entry in entries if not isinstance(entry, Pick)]
     new = [axis for axis, entry in enumerate(left) if isinstance(entry, Insert)]
     if not new:
         return y
-    sizes = iter(shape_of(y))
-    static = tfl.static_shape(tuple(1 if isinstance(entry, Insert) else next(sizes) for entry in left))
-    if static is not None:
-        return tfl.reshape(y, static)
+    if y.shape is not None:
+        sizes = iter(y.shape)
+        static = tfl.static_shape(tuple(1 if isinstance(entry, Insert) else next(sizes) for entry in left))
+        if static is not None:
+            return tfl.reshape(y, static)
     return functools.reduce(lambda value, axis: tfl.expand_dims(value, scalar(axis, types.INT32)), new, y)
 
 
 def slice_dims(tfl: Lowering, x: Value, cuts: Sequence[Take | Pick]) -> Value:
-    """Build the slice of x with one entry for each dimension."""
-    shape = shape_of(x)
+    """Build the slice of x with one entry for each dimension; for each that is cut if the rank is not known."""
+    if x.shape is None:
+        return x if all(cut == WHOLE for cut in cuts) else _strided_slice(tfl, x, cuts)
+    shape = x.shape
     touched = [not cut.takes_all(dim) for cut, dim in zip(cuts, shape)]
     if not any(touched):
         return x
@@ -98,13 +103,13 @@ def slice_dims(tfl: Lowering, x: Value, cuts: Sequence[Take | Pick]) -> Value:
 
 
 def _strided_slice(tfl: Lowering, x: Value, cuts: Sequence[Take | Pick]) -> Value:
-    spec = SliceSpec(tuple(_as_written(cut, size) for cut, size in zip(cuts, shape_of(x))))
+    spec = SliceSpec(tuple(_as_written(cut, size) for cut, size in zip(cuts, x.shape or [None] * len(cuts))))
     begins, ends, strides, masks = spec.operands()
     near = [[max(-_FAR, min(int(bound), _FAR)) for bound in bounds] for bounds in (begins, ends)]  # type: ignore[arg-type]
     return build_legalized(tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, *near, strides, **masks), x)
 
 
-def _as_written(cut: Take | Pick, size: Dim) -> Take | Pick:
+def _as_written(cut: Take | Pick, size: Dim | None) -> Take | Pick:
     if isinstance(cut, Pick):
         return Pick(cut.index)
     if isinstance(size, int):

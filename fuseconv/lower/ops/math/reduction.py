@@ -170,9 +170,10 @@ def TopK(tfl, x, *, k, sorted=True):
 
 
 def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, empty: Any) -> Value:
-    """Return the reduction `kind`; `empty` where there is nothing to reduce."""
+    """Return the reduction `kind`; `empty` where there is nothing to reduce. The kernels count axes from the end as
+    TensorFlow does, where the rank is not known."""
     build = getattr(tfl, kind.lower())
-    if not axis.is_const:
+    if not axis.is_const or x.shape is None:
         at = cast(tfl, axis, types.INT32)
         return build_legalized(tfl, kind, lambda wide: build(wide, at, keep_dims=keep_dims), x)
     axes = axes_of(x, axis)
@@ -214,13 +215,16 @@ def axes_of(x: Value, axis: Value) -> list[int]:
 
 
 def axis_of(x: Value, axis: Value) -> int:
-    """Return the axis of a constant operand, counted from the front."""
-    return int(constant_of(axis, "the axis").reshape(())) % len(shape_of(x))
+    """Return the axis of a constant operand, counted from the front if the rank is known: kernels take both."""
+    at = int(constant_of(axis, "the axis").reshape(()))
+    return at if x.shape is None else at % len(x.shape)
 
 
 def _axis_operand(tfl: Lowering, x: Value, axis: Value) -> Value:
-    """Return the axis as an int32 scalar; a constant one is counted from the front."""
-    return scalar(axis_of(x, axis), types.INT32) if axis.is_const else cast(tfl, axis, types.INT32)
+    """Return the axis as an int32 scalar; a constant one is counted from the front if the rank is known."""
+    if not axis.is_const or x.shape is None:
+        return cast(tfl, axis, types.INT32)
+    return scalar(axis_of(x, axis), types.INT32)
 
 
 def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
