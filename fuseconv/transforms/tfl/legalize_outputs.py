@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.dims import Shape, Sym, product
+from fuseconv.ir.dims import Shape, Sym, counts_choices, product
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
@@ -29,7 +29,9 @@ _SLICED = frozenset(TYPES["SLICE"]) - {types.FLOAT16, types.BFLOAT16}
 
 @module_pass("legalize-outputs", requires=(TFL_ONLY,))
 def legalize_outputs(module: Module) -> None:
-    """Copy outputs that are inputs, constants, other outputs or a branch's sizes: return x, x -> return x, SLICE(x)."""
+    """Copy outputs that are inputs, constants, other outputs or a branch's sizes: return x, x -> return x, SLICE(x).
+
+    So are those that may hold nothing, as data choose it: return WHERE(x) -> return STRIDED_SLICE(WHERE(x))."""
     loops = [op for graph in module.graphs() for op in graph.ops if op.kind == "tfl.WHILE"]
     for op in loops:
         body = module.functions[op.attrs["body_subgraph_index"].name]
@@ -37,6 +39,7 @@ def legalize_outputs(module: Module) -> None:
         if _overwritten(body) and not _shares_functions(op, loops):
             _order_variables(op, module.functions)
     for signature in module.signatures:
+        _show_empty(signature.graph)
         separate_outputs(signature.graph)
     kept: dict[str, set[int]] = {}
     for op in (op for graph in module.graphs() for op in graph.ops if op.type in CONTROL_FLOW):
@@ -70,6 +73,15 @@ def separate_outputs(graph: Graph, keep: Container[int] = (), keep_constants: bo
         if value in seen or value.is_const or value.variable:
             graph.terminator.set_operand(index, _copy(graph, value))
         seen.add(graph.outputs[index])
+
+
+def _show_empty(graph: Graph) -> None:
+    """Copy outputs that ops make of a size that they see as they run, where data may choose nothing: LiteRT's Python
+    reads no such tensor without elements, but what the arena holds."""
+    for index, value in enumerate(graph.outputs):
+        if value.op is not None and any(map(counts_choices, value.shape or ())) and _sizes_itself(value.op):
+            tfl = Builder(graph.ops, value.name, value.op.sources[:1])
+            graph.terminator.set_operand(index, copied(tfl, value, ahead=True))
 
 
 def _compute_on_every_invoke(branch: Graph) -> None:
@@ -160,15 +172,19 @@ def _has_fixed_ops(graph: Graph, functions: dict[str, Graph]) -> bool:
     """Return whether the sizes of what a graph computes follow from those of its inputs alone."""
     known = {name for value in graph.inputs for name in _unknowns(value)}
     for op in graph.ops:
-        if op.type in SIZED_BY_DATA or any(r.shape is None or _unknowns(r) - known for r in op.results):
+        if any(r.shape is None or _unknowns(r) - known for r in op.results) or _sizes_itself(op):
             return False
         if op.type in CONTROL_FLOW and not _has_fixed_results(op, functions):
             return False
-        indices = TABLE[op.type].indices if op.type not in INDEXED else ()
-        operands = [op.operands[index] for index in indices if index < len(op.operands)]
-        if any(value is not None and not value.is_const for value in operands):
-            return False
     return True
+
+
+def _sizes_itself(op: Op) -> bool:
+    """Return whether the runtime may not know the sizes of an op's results before it runs, though it knows those of its
+    operands."""
+    indices = TABLE[op.type].indices if op.type not in INDEXED | SIZED_BY_DATA else ()
+    operands = [op.operands[index] for index in indices if index < len(op.operands)]
+    return op.type in SIZED_BY_DATA or any(value is not None and not value.is_const for value in operands)
 
 
 def _has_fixed_results(op: Op, functions: dict[str, Graph]) -> bool:

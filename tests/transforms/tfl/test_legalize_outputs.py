@@ -28,6 +28,30 @@ def test_outputs_are_copied_where_they_are_something_else_too() -> None:
     """)
 
 
+def test_what_data_chose_is_copied_where_it_may_be_nothing() -> None:
+    copy = "STRIDED_SLICE(%places, int32[2] [0, 0], int32[2] [0, 0], int32[2] [1, 1])"
+    check_pass("legalize-outputs", """
+    main {
+      input %x: bool[n,3]
+      input %k: int32[]
+      %places: int64[?where0,2] = tfl.WHERE(%x)
+      %numbers: int32[?range0] = tfl.RANGE(int32[] 0, %k, int32[] 1)
+      %rows: float32[?where0,4] = tfl.GATHER(float32[2,4] [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]], %places)
+      return %places, %numbers, %rows
+    }
+    """, """
+    main {
+      input %x: bool[n,3]
+      input %k: int32[]
+      %places: int64[?where0,2] = tfl.WHERE(%x)
+      %numbers: int32[?range0] = tfl.RANGE(int32[] 0, %k, int32[] 1)
+      %rows: float32[?where0,4] = tfl.GATHER(float32[2,4] [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]], %places)
+      %copy: int64[?where0,2] = tfl.COPY {'begin_mask': 3, 'end_mask': 3}
+      return %copy, %numbers, %rows
+    }
+    """.replace("COPY", copy))
+
+
 def test_a_copy_names_one_of_the_nodes() -> None:
     """Of n merged nodes whose results are n outputs, each copy would else name all n."""
     module, _ = module_of("""main {

@@ -88,3 +88,9 @@ def test_a_branch_may_return_sizes(branches) -> None:
         return tf.cond(condition, lambda: branches(x)[0], lambda: branches(x)[1])
 
     assert "IF" in check(f, tf.TensorSpec([None, 3]), tf.TensorSpec([], tf.bool), batches=(2, 3, 4)).ops
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1e9])
+def test_places_that_may_be_none(threshold: float) -> None:
+    """LiteRT's Python reads no empty tensor that WHERE has sized itself."""
+    check(lambda x: (tf.where(x > threshold), tf.where(x[:, 0] > threshold)), tf.TensorSpec([None, 3]))
