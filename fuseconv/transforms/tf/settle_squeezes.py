@@ -25,7 +25,8 @@ _MOST_ASKED = 16
 def settle_squeezes(module: Module) -> bool:
     """Name the dimensions that squeezes drop: MatMul(Squeeze(x), w) -> MatMul(Squeeze(x, squeeze_dims=[1]), w).
 
-    Only where what reads them allows no others. Requires inferred shapes, which are to be inferred anew. Returns whether anything changed."""
+    Only where what reads them allows no others. Requires inferred shapes, which are to be inferred anew. Returns
+    whether anything changed."""
     changed = False
     for graph in module.graphs():
         for op in ops_of_kinds(graph, (_SQUEEZE,)):

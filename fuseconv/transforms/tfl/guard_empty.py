@@ -4,6 +4,8 @@ UNPACK refuses such a tensor, and REDUCE_MAX makes the least number of it, not m
 products of matrices and SOFTMAX of it, and gives convolutions and pools of no images shapes that are none; that of
 TensorFlow 2.21 leaves in a sum or mean of nothing what stood in its memory.
 
+WHILE prepares its body for lists of no elements, too, into which DYNAMIC_UPDATE_SLICE cannot write one.
+
 Sizes that count chosen elements cost a row behind them, which is cut off the result. Other sizes that depend on data,
 as those of sequences that a loop lets grow from one element on, are not worth two copies.
 """
@@ -17,7 +19,7 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.dims import counts_choices, may_vanish
-from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import RANK, TYPES
@@ -100,6 +102,37 @@ def _extreme(op: Op, tfl: Builder) -> None:
         op.set_operands([_longer(tfl, x, grown, -np.inf if op.kind == "tfl.REDUCE_MAX" else np.inf), axes])
 
 
+def _loop(op: Op, tfl: Builder, module: Module) -> list[Value] | None:
+    """Append a row to lists that the body only writes, and take it away behind the loop."""
+    cond, body = (module.functions[op.attrs[f"{name}_subgraph_index"].name] for name in ("cond", "body"))
+    writes = {i: found for i, x in enumerate(op.operands) if (found := _only_write(x, i, cond, body)) is not None}
+    if not writes:
+        return None
+    operands, results = list(op.operands), [(result.dtype, result.shape) for result in op.results]
+    for i, (write, x) in writes.items():
+        operands[i] = longer = _longer(tfl, x, {0})
+        for value in (cond.inputs[i], body.inputs[i], write.result):
+            value.shape = longer.shape
+        results[i] = (x.dtype, longer.shape)
+    made = tfl.typed_op("WHILE", operands, results, op.attrs)
+    return [_shorter(tfl, y, {0}) if i in writes else y for i, y in enumerate(made)]
+
+
+def _only_write(x: Value | None, index: int, cond: Graph, body: Graph) -> tuple[Op, Value] | None:
+    """Return the op that writes to a list which a loop carries, and the list as it begins, if it may have no elements
+    and nothing else uses it."""
+    before, after = body.inputs[index], body.outputs[index]
+    write = after.op
+    if x is None or not x.shape or x.dtype not in TYPES["PAD"] or len(x.shape) > _MOST_DIMENSIONS:
+        return None
+    if not counts_choices(x.shape[0]) or before.shape != x.shape or after.shape != x.shape:
+        return None
+    if write is None or write.kind != "tfl.DYNAMIC_UPDATE_SLICE" or write.operands[0] is not before:
+        return None
+    alone = not cond.inputs[index].uses and sum(before.uses.values()) == sum(after.uses.values()) == 1
+    return (write, x) if alone else None
+
+
 def _longer(tfl: Builder, x: Value, axes: set[int], more: float = 0.0) -> Value:
     """Return x with one element more in some dimensions."""
     assert x.shape is not None
@@ -127,14 +160,16 @@ _REWRITES: dict[str, _Rewrite] = {
     "tfl.SPACE_TO_DEPTH": _images, "tfl.DEPTH_TO_SPACE": _images, "tfl.TRANSPOSE_CONV": _transposed_convolution,
     "tfl.BATCH_MATMUL": _matmul, "tfl.SOFTMAX": _softmax, "tfl.REDUCE_MAX": _extreme, "tfl.REDUCE_MIN": _extreme,
 }  # fmt: skip
-_KINDS = frozenset(_REWRITES)
+_LOOP = "tfl.WHILE"
 
 
-@rewrite_pass("guard-empty", _KINDS, requires=(TFL_ONLY,))
-def guard_empty(op: Op, out: list[Op]) -> list[Value] | None:
+@rewrite_pass("guard-empty", {*_REWRITES, _LOOP}, requires=(TFL_ONLY,))
+def guard_empty(op: Op, out: list[Op], module: Module) -> list[Value] | None:
     """Give ops elements where data may choose none: CONV_2D(x, w) -> CONV_2D(PAD(x), w)[:-1].
 
     UNPACK(x) becomes SPLIT(x), and SUM(x, axes) SUM(x, RESHAPE(axes)), which XNNPACK leaves alone."""
+    if op.kind == _LOOP:
+        return _loop(op, Builder(out, op.name, op.sources), module)
     shapes = [value.shape for value in op.operands if value is not None and value.shape is not None]
     if not any(may_vanish(dim) for shape in shapes for dim in shape):
         return None

@@ -96,3 +96,51 @@ def test_sizes_of_inputs_stay() -> None:
       return %y, %a, %b
     }
     """)
+
+
+_LOOP = """
+    main {
+      input %list: float32[?where0,2]
+      GROW
+      %i: int32[]; %made: float32[ROWS,2] = tfl.WHILE(int32[] 0, LIST) LOOP
+      CUT
+      return %i, RESULT
+    }
+    cond {
+      input %i: int32[]
+      input %list: float32[ROWS,2]
+      %more: bool[] = tfl.LESS(%i, int32[] 3)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %list: float32[ROWS,2]
+      %at: int32[2] = tfl.PACK(%i, int32[] 0) {'values_count': 2}
+      %next: float32[ROWS,2] = tfl.DYNAMIC_UPDATE_SLICE(%list, float32[1,2] [[1.0, 2.0]], %at)
+      %j: int32[] = tfl.ADD(%i, int32[] 1)
+      return %j, %next
+    }
+    """
+
+
+def _loop(grow: str, cut: str, rows: str, start: str, result: str) -> str:
+    functions = "{'cond_subgraph_index': @cond, 'body_subgraph_index': @body}"
+    text = _LOOP.replace("GROW", grow).replace("CUT", cut).replace("ROWS", rows).replace("LOOP", functions)
+    return text.replace("LIST", start).replace("RESULT", result)
+
+
+def test_lists_that_a_loop_writes_get_one_row_more() -> None:
+    grow = "%longer: float32[?where0 + 1,2] = tfl.PAD(%list, int32[2,2] [[0, 1], [0, 0]])"
+    bounds, masks = "int32[2] [0, 0], int32[2] [-1, 0], int32[2] [1, 1]", "{'begin_mask': 2, 'end_mask': 2}"
+    cut = f"%y: float32[?where0,2] = tfl.STRIDED_SLICE(%made, {bounds}) {masks}"
+    before, after = ("", "", "?where0", "%list", "%made"), (grow, cut, "?where0 + 1", "%longer", "%y")
+    check_pass("guard-empty", _loop(*before), _loop(*after))
+
+
+def test_lists_that_have_rows_or_are_read_stay() -> None:
+    plain = _loop("", "", "?where0", "%list", "%made")
+    check_pass("guard-empty", plain.replace("?where0", "n"))
+    read = """%s: int32[2] = tfl.SHAPE(%list)
+      %n: int32[] = tfl.GATHER(%s, int32[] 0)
+      %more: bool[] = tfl.LESS(%i, %n)"""
+    check_pass("guard-empty", plain.replace("%more: bool[] = tfl.LESS(%i, int32[] 3)", read))
