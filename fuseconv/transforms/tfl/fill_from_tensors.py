@@ -30,6 +30,8 @@ _TYPES = frozenset({types.FLOAT32, types.INT32, types.INT64})
 _MOST_SLICED, _MOST_ADDED = 5, 4
 # Zeros are no reason for a large constant.
 _MOST_ELEMENTS = 256
+# STRIDED_SLICE copies row by row: more of them, of a known number, take longer than what sizes are made with.
+_MOST_ROWS = 64
 _WHOLE, _FIRST = -1, 0
 
 
@@ -149,7 +151,7 @@ def _sliced(tfl: Builder, values: dict[tuple[DType, Shape], Value], dtype: DType
     """Return a slice of this type and shape of one of some values, the last of them if there are several."""
     for (other, have), value in reversed(values.items()):
         taken = _taken(have, shape) if other is dtype and len(have) <= _MOST_SLICED else None
-        if taken is not None:
+        if taken is not None and _rows(have, taken) <= _MOST_ROWS:
             whole = sum(1 << axis for axis, size in enumerate(taken) if size == _WHOLE)
             first = sum(1 << axis for axis, size in enumerate(taken) if size == _FIRST)
             ends = [1 if size == _FIRST else max(size, 0) for size in taken]
@@ -160,6 +162,12 @@ def _sliced(tfl: Builder, values: dict[tuple[DType, Shape], Value], dtype: DType
             (made,) = tfl.typed_op("STRIDED_SLICE", operands, [(dtype, shape)], attrs)
             return made
     return None
+
+
+def _rows(have: Shape, taken: list[int]) -> int:
+    """Return how many pieces a slice copies for each unknown size."""
+    sizes = [size if count == _WHOLE else count or 1 for size, count in zip(have, taken)]
+    return math.prod(size for size in sizes[:-1] if isinstance(size, int))
 
 
 def _add(tfl: Builder, zeros: Value, number: np.ndarray, shape: Shape) -> Value:

@@ -2,7 +2,8 @@
 inside.
 
 A group grows from a transpose, or a reshape that adds or drops a dimension of size 1, up and down through ops that can
-work in its form. It changes if that takes more transposes and reshapes away, at its edges, than it needs new ones.
+work in its form. It changes if that takes more transposes and reshapes away, at its edges, than it needs new ones, but
+not if more of them move elements then: a transpose may be of a large tensor, beside which reshapes are nothing.
 """
 
 from __future__ import annotations
@@ -110,16 +111,28 @@ class _Group:
     @property
     def profit(self) -> int:
         """Return how many ops fewer there will be."""
-        saved = 0
+        return sum(saved for _, saved in self._edges())
+
+    @property
+    def moves(self) -> int:
+        """Return how many ops more there will be that move elements, and not dimensions of size 1 alone."""
+        return -sum(saved for value, saved in self._edges() if not self._is_view(value))
+
+    def _is_view(self, value: Value) -> bool:
+        """Return whether what puts a value into the form, or out of it, moves no element."""
+        order = self.form.order
+        return self.form.reshapes or (value.shape is not None and moves_only_units(value.shape, list(order)))  # type: ignore[arg-type]
+
+    def _edges(self) -> Iterator[tuple[Value, int]]:
+        """Yield the values at the edges of the group, and how many ops fewer there will be at each."""
         for value in self.inputs:
             if self.is_free(value):
-                saved += all(map(self.reads, value.uses))
+                yield value, all(map(self.reads, value.uses))
             elif not self.is_reshaped(value):
-                saved -= 1
+                yield value, -1
         for value in self.results:
-            saved += sum(put_on(reader) == self.form for reader in value.uses)
-            saved -= not all(map(self.reads_any, value.uses))
-        return saved
+            gone = sum(put_on(reader) == self.form for reader in value.uses)
+            yield value, gone - (not all(map(self.reads_any, value.uses)))
 
     def is_reshaped(self, value: Value) -> bool:
         """Return whether a reshape makes the value, for this group alone, and can as well make it in the form."""
@@ -164,7 +177,8 @@ class _Groups:
                 seen.update((form, wanted) for wanted in groups[-1].wanted)
                 self.left -= len(known)
                 best = max(groups, key=lambda group: group.profit)
-                if best.ops and best.profit > 0 and best.is_buildable and best.ops.keys() <= self.places.keys():
+                if (best.ops and best.profit > 0 and best.moves <= 0 and best.is_buildable
+                        and best.ops.keys() <= self.places.keys()):  # fmt: skip
                     self._change(best)
                     changed = True
         if changed:

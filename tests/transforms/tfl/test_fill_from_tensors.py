@@ -111,6 +111,19 @@ def test_what_takes_no_fewer_ops_stays() -> None:
     """)
 
 
+def test_zeros_of_many_rows_stay() -> None:
+    check_pass("fill-from-tensors", """
+    main {
+      input %x: float32[n,1152,4]
+      %s: int32[3] = tfl.SHAPE(%x)
+      %n: int32[1] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1])
+      %sizes: int32[3] = tfl.CONCATENATION(%n, int32[2] [1152, 1])
+      %zeros: float32[n,1152,1] = tfl.FILL(%sizes, float32[] 0.0)
+      return %zeros
+    }
+    """)
+
+
 def test_other_sizes_and_types_stay() -> None:
     """Of -0 a sum makes 0. Of a size that is not known a slice might find nothing."""
     check_pass("fill-from-tensors", """

@@ -42,6 +42,22 @@ def test_one_transpose_has_to_be_somewhere() -> None:
     """)
 
 
+def test_no_elements_are_moved_for_the_sake_of_what_moves_none() -> None:
+    check_pass("optimize-layout", """
+    main {
+      input %x: float32[2,9,1]
+      input %large: float32[2,9,8]
+      %a: float32[2,1,9] = tfl.TRANSPOSE(%x, int32[3] [0, 2, 1])
+      %b: float32[2,1,9] = tfl.SOFTMAX(%a) {'beta': 1.0}
+      %c: float32[2,9,1] = tfl.TRANSPOSE(%b, int32[3] [0, 2, 1])
+      %d: float32[2,9,8] = tfl.MUL(%large, %c)
+      %e: float32[2,9,1] = tfl.SUM(%d, int32[1] [2]) {'keep_dims': True}
+      %f: float32[2,1,9] = tfl.TRANSPOSE(%e, int32[3] [0, 2, 1])
+      return %f
+    }
+    """)
+
+
 def test_what_two_groups_put_behind_one_op_stands_in_the_order_of_its_making() -> None:
     check_pass("optimize-layout", """
     main {
