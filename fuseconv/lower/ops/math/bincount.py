@@ -110,12 +110,12 @@ def _count_matches(tfl: Lowering, kind: str, rows: Value, values: Value) -> Valu
 
 def weighted(tfl: Lowering, x: Value, size: Value, weights: Value, binary: bool) -> Value:
     """Return one-hot rows, or weighted: x [..., n] -> [..., n, size], where what is not 0 is 1, or the weight if there
-    are any and the output is not binary."""
+    are any and the output is not binary. Weights of unknown sizes have the shape of x, or the RESHAPE fails."""
     hot = _one_hot(tfl, x, size)
     if binary or 0 in shape_of(weights):
         return hot
-    require(shape_of(weights)[-1] == shape_of(x)[-1], "whether there are weights is not known")
-    return tfl.mul(hot, reshape(tfl, weights, (*shape_of(weights), 1), x))
+    require(len(shape_of(weights)) == len(shape_of(x)), "whether there are weights is not known")
+    return tfl.mul(hot, reshape(tfl, weights, (*shape_of(x), 1), x))
 
 
 def _one_hot(tfl: Lowering, x: Value, size: Value) -> Value:

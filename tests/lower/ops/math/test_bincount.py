@@ -46,6 +46,8 @@ def test_weighted_occurrences(dtype):
         inputs=below_seven,
     )  # fmt: skip
     check(layer, spec(dtype=tf.int64), spec(dtype=dtype), inputs=below_seven)
+    # That both inputs have one shape, only a run tells.
+    check(layer, spec(None, None, dtype=tf.int64), spec(None, None, dtype=dtype), inputs=below_seven)
 
 
 @pytest.mark.parametrize("shape", [(), (None, 3)])
