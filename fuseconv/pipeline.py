@@ -90,6 +90,7 @@ from fuseconv.transforms.tfl.lower_strided_slices import lower_strided_slices
 from fuseconv.transforms.tfl.merge_dimensions import merge_dimensions
 from fuseconv.transforms.tfl.optimize_layout import optimize_layout
 from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
+from fuseconv.transforms.tfl.pad_narrow_pixels import pad_narrow_pixels
 from fuseconv.transforms.tfl.presize_states import presize_states
 from fuseconv.transforms.tfl.pretranspose_matmul import pretranspose_matmul
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
@@ -211,7 +212,7 @@ FUSE: Pipeline = (
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (
-    legalize_padding, concat_narrow_pixels.when(_stays_float_in_litert),
+    legalize_padding, concat_narrow_pixels.when(_stays_float_in_litert), pad_narrow_pixels.when(_stays_float_in_litert),
     sink_input_reshapes.when(_stays_float_in_litert), canonicalize_tfl, sizes_of_inputs, pack_to_concat,
     # Each target takes one form of a broadcast, and TILE no int16.
     tile_broadcasts.when(_stays_float_in_litert), fill_from_tensors.when(_stays_float_in_litert),
