@@ -36,6 +36,12 @@ def test_log_softmax(fn):
     check(fn, X, ops=["LOG_SOFTMAX"], inputs=wide)
 
 
+@pytest.mark.parametrize("shape", [[None, 1025], [None, None, 4]])
+def test_the_logarithm_of_many_elements_stays(shape):
+    converted = check(log_softmax, tf.TensorSpec(shape), inputs=wide)
+    assert "LOG_SOFTMAX" not in converted.ops
+
+
 LOGARITHMS = [
     lambda x, axes: tf.exp(x - tf.reduce_logsumexp(x, axes, keepdims=True)),
     lambda x, axes: tf.exp(log_softmax(x, axes)),
