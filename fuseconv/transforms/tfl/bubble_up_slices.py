@@ -9,6 +9,7 @@ computes: the row is taken out before the layer, not behind it.
 from __future__ import annotations
 
 import heapq
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -106,7 +107,11 @@ class _SliceMover:
             if wanted is not None and value is not None and not value.is_const and value.op not in region
         )
         heavy = any(op.type in _WORTH_A_SLICE for op in region)
-        if not region or len(cuts) > len(slices) + heavy:
+        # To copy a part of what is reduced takes as long as to reduce the rest.
+        larger = not heavy and any(
+            _joined_part(*cut) is None and _elements(*cut) > _elements(source, part) for cut in cuts
+        )
+        if not region or len(cuts) > len(slices) + heavy or larger:
             self.staying.add((source, part))
             return
         self.staying.clear()
@@ -156,7 +161,11 @@ class _SliceMover:
         return region
 
     def _insert_slice(self, value: Value, part: Part, reader: Op) -> Value:
-        """Insert a slice of a value just before its first reader in the region."""
+        """Insert a slice of a value just before its first reader in the region; return what is joined there, if it is
+        that."""
+        joined = _joined_part(value, part)
+        if joined is not None:
+            return joined
         made = self.before.setdefault(reader, [])
         rank = len(value.shape)  # type: ignore[arg-type]
         begins, ends = [0] * rank, [0] * rank
@@ -211,6 +220,29 @@ def _can_be_cut(value: Value | None) -> bool:
 def _narrowed(value: Value, part: Part) -> Shape:
     shape: Shape = value.shape  # type: ignore[assignment]
     return (*shape[: part.axis], part.end - part.begin, *shape[part.axis + 1 :])
+
+
+def _elements(value: Value, part: Part) -> int:
+    """Return how many elements a part of a value has for each unknown size."""
+    return math.prod(size for size in _narrowed(value, part) if isinstance(size, int))
+
+
+def _joined_part(value: Value, part: Part) -> Value | None:
+    """Return the operand of a CONCATENATION that is this part of its result; None if there is none."""
+    op = value.op
+    if op is None or op.kind != "tfl.CONCATENATION" or op.attrs.get("fused_activation_function", "NONE") != "NONE":
+        return None
+    if int(op.attrs.get("axis", 0)) % len(value.shape) != part.axis:  # type: ignore[arg-type]
+        return None
+    begin = 0
+    for operand in op.operands:
+        size = operand.shape[part.axis] if operand is not None and operand.shape is not None else None
+        if not isinstance(size, int):
+            return None
+        if (begin, begin + size) == (part.begin, part.end):
+            return operand
+        begin += size
+    return None
 
 
 def _reads_rows(value: Value, part: Part) -> bool:

@@ -30,6 +30,37 @@ def test_a_row_is_taken_before_the_layer() -> None:
     """)
 
 
+_REDUCED = """
+    main {
+      input %x: float32[2,5,3]
+      input %y: float32[2,5,4]
+      MAKE
+      %b: float32[2,7] = tfl.REDUCE_MAX(%a, int32[1] [1])
+      %c: float32[2,3] = tfl.STRIDED_SLICE(%b, int32[2] [0, 0], int32[2] [0, 3], int32[2] [1, 1]) {'begin_mask': 3, \
+'end_mask': 1}
+      return %a, %c
+    }
+    """
+
+
+def test_what_is_joined_is_taken_before_it_is() -> None:
+    make = "%a: float32[2,5,7] = tfl.CONCATENATION(%x, %y) {'axis': 2}"
+    check_pass("bubble-up-slices", _REDUCED.replace("MAKE", make), f"""
+    main {{
+      input %x: float32[2,5,3]
+      input %y: float32[2,5,4]
+      {make}
+      %c: float32[2,3] = tfl.REDUCE_MAX(%x, int32[1] [1])
+      return %a, %c
+    }}
+    """)
+
+
+def test_of_a_reduction_no_larger_part_is_taken() -> None:
+    text = _REDUCED.replace("MAKE", "%a: float32[2,5,7] = tfl.EXP(%z)")
+    check_pass("bubble-up-slices", text.replace("input %y", "input %z: float32[2,5,7]\n      input %y"))
+
+
 def test_the_whole_is_read_too() -> None:
     check_pass("bubble-up-slices", """
     main {
