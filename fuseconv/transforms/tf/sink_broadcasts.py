@@ -142,11 +142,14 @@ def _source(value: Value | None) -> Value | None:
 
 
 def _is_broadcast(op: Op) -> bool:
-    """Return whether an op broadcasts, as a Tile along dimensions of size 1 does."""
+    """Return whether an op broadcasts, as a Tile along dimensions of size 1 does. One that other readers need is made
+    anyway, and kernels compute faster with it."""
+    if _is_told_shape(op):
+        return True
     if op.kind != "tf.Tile":
-        return op.kind == _BROADCAST
+        return False
     small, wide = op.operands[0].shape, op.result.shape  # type: ignore[union-attr]
-    if small is None or wide is None:
+    if small is None or wide is None or not all(reader.kind in _ELEMENTWISE for reader in op.result.uses):
         return False
     return all(size == 1 or size == whole for size, whole in zip(small, wide))
 

@@ -45,6 +45,18 @@ def test_a_tile_along_units_is_a_broadcast() -> None:
     """)
 
 
+def test_a_tile_that_others_read_is_read_by_all() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[n,4,1]
+      input %y: float32[n,4,2]
+      %wide: float32[n,4,2] = tf.Tile(%x, int32[3] [1, 1, 2])
+      %z: float32[n,4,2] = tf.Mul(%wide, %y)
+      return %z, %wide
+    }
+    """)
+
+
 def test_a_tile_of_more_than_one_element_stays() -> None:
     check_pass("sink-broadcasts", """
     main {
