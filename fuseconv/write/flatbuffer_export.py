@@ -49,6 +49,8 @@ _METADATA_BUFFER = 1
 _HEAD = 64
 # A call that the model's author did not name is named for its op, which says nothing of what stands in its place.
 _CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
+# The ops of a loop's body are named for the loop, in which they stand: "decode/while/decode/while/add".
+_TWICE = re.compile(r"(?<![^/])((?:[^/]+/){1,32}?)\1")
 
 
 class Contents(NamedTuple):
@@ -93,8 +95,8 @@ def write(
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
     What is sorted has no signature: TOPK_V2 takes its results for ones of dynamic size if its operand has an unknown
     dimension there, although their sizes follow from the operand's as those of any op (`pack_to_concat` says what
-    dynamic sizes cost). Tensors are named as their values, without the calls that they were in, and with a number where
-    a name is taken in the file: tools that calibrate go by names, loops and other signatures included. An output that
+    dynamic sizes cost). Tensors are named as their values, without the calls that they were in and without scopes that
+    are repeated, and with a number where a name is taken in the file: tools that calibrate go by names, loops and other signatures included. An output that
     is an input, a constant or another output too is written as such. The same module gives the same bytes.
 
     Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
@@ -410,6 +412,18 @@ def _values(graph: Graph) -> list[Value]:
     return [value for value in dict.fromkeys((*values, *blocks)) if value is not None]
 
 
+def _short(name: str) -> str:
+    """Leave out of a name the calls that nobody named, and scopes behind themselves."""
+    name = _CALLS.sub("", name)
+    scopes = name.split("/")
+    while len({*scopes}) < len(scopes):
+        shorter = _TWICE.sub(r"\1", name)
+        if shorter == name:
+            break
+        name, scopes = shorter, shorter.split("/")
+    return name
+
+
 class _Names:
     """Names of tensors, each once in the file. values: by their names."""
 
@@ -420,7 +434,7 @@ class _Names:
     def of(self, graph: Graph, values: list[Value]) -> list[str]:
         """Return the names of a subgraph's tensors. Inputs and outputs are first to get the name that they ask for."""
         ordered = dict.fromkeys((*graph.inputs, *graph.outputs, *values))
-        names = {value: self._unique(_CALLS.sub("", value.name) or "tensor", value) for value in ordered}
+        names = {value: self._unique(_short(value.name) or "tensor", value) for value in ordered}
         return [names[value] for value in values]
 
     def _unique(self, wanted: str, value: Value) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from fuseconv.ir import types
@@ -47,3 +50,31 @@ def test_names_leave_out_calls_that_nobody_named():
     graph.outputs = [tfl.relu(x)]
     model = read(to_bytes(Module([Signature(["serve"], graph, ["in"], ["out"])])))
     assert [tensor.name for tensor in model.subgraphs[0].tensors] == [b"x", b"model/dense/Relu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("decode/while/decode/while/add", "decode/while/add"),
+        ("PartitionedCall/while/while/while_1/while/while_1/add", "while/while_1/add"),
+        ("model/while/while/add", "model/while/add"),
+        ("block/block_1/block/add", "block/block_1/block/add"),
+        ("while/while", "while/while"),
+        ("ab/b/add", "ab/b/add"),
+    ],
+)
+def test_names_leave_out_scopes_behind_themselves(name: str, short: str):
+    graph = Graph("main")
+    x = graph.add_input(types.FLOAT32, (2,), "x")
+    graph.outputs = [Builder(graph.ops, name).relu(x)]
+    model = read(to_bytes(Module([Signature(["serve"], graph, ["in"], ["out"])])))
+    assert [tensor.name.decode() for tensor in model.subgraphs[0].tensors] == ["x", short]
+
+
+def test_long_names_take_no_longer_than_they_are_long():
+    graph = Graph("main")
+    x = graph.add_input(types.FLOAT32, (2,), "x")
+    graph.outputs = [Builder(graph.ops, "/".join([*(str(place) for place in range(20_000)), "0", "add"])).relu(x)]
+    start = time.process_time()
+    to_bytes(Module([Signature(["serve"], graph, ["in"], ["out"])]))
+    assert time.process_time() - start < 1
