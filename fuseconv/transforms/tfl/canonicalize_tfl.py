@@ -279,6 +279,12 @@ def neutral_constant(op: Op, tfl: Builder) -> Value | None:
     return None
 
 
+@_rewrites("NEG")
+def negated_twice(op: Op, tfl: Builder) -> Value | None:
+    """it negates what was negated"""
+    return operand_of(op.operands[0], "tfl.NEG")
+
+
 @_rewrites("RELU")
 def not_negative(op: Op, tfl: Builder) -> Value | None:
     """its operand has no negative elements"""

@@ -299,6 +299,25 @@ def test_a_reshape_and_a_sum_that_count() -> None:
     """)
 
 
+def test_what_is_negated_twice_is_itself() -> None:
+    check_pass("canonicalize-tfl", """
+    main {
+      input %x: float32[n,4]
+      %y: float32[n,4] = tfl.NEG(%x) {}
+      %z: float32[n,4] = tfl.NEG(%y) {}
+      %out: float32[n,4] = tfl.EXP(%z) {}
+      return %y, %out
+    }
+    """, """
+    main {
+      input %x: float32[n,4]
+      %y: float32[n,4] = tfl.NEG(%x) {}
+      %out: float32[n,4] = tfl.EXP(%x) {}
+      return %y, %out
+    }
+    """)  # fmt: skip
+
+
 def test_empty_values_are_not_joined() -> None:
     def main(*lines: str, result: str = "%y") -> str:
         inputs = ["input %x: float32[n,2]", "input %z: float32[n,3]", "input %none: float32[n,0]"]

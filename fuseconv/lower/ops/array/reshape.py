@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
+from fuseconv.ir.terms import operand_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
 from fuseconv.lower.support.legalize_operands import (
@@ -21,6 +22,7 @@ from fuseconv.lower.support.legalize_operands import (
     scalar,
 )
 from fuseconv.lower.support.type_promotion import cast
+from fuseconv.tf.traits import RESHAPES
 from fuseconv.tfl.kernel_limits import RANK
 
 # Whole numbers up to here are all float32 numbers.
@@ -161,10 +163,12 @@ def BroadcastGradientArgs(tfl, s0, s1):
 
 
 def _reshape_to_result(tfl: Lowering, x: Value) -> Value | None:
-    """Return x in the op's shape, if that has at most one unknown dimension; x itself if the shape is its own."""
+    """Return x in the op's shape, if that has at most one unknown dimension; what has the shape already, of x and what
+    x was reshaped from."""
     target = tfl.shape
-    if target is not None and x.shape == target:
-        return x
+    for value in (x, operand_of(x, RESHAPES)):
+        if target is not None and value is not None and value.shape == target:
+            return value
     static = tfl.static_shape(target)
     return None if static is None else tfl.reshape(x, static)
 

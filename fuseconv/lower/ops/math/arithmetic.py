@@ -154,7 +154,9 @@ def AccumulateNV2(tfl, *inputs, shape=None):
 
 def unless_zero(tfl: Lowering, x: Value, made: Value) -> Value:
     """Return what is made of x, and 0 where x is 0: x itself if it has the shape, as SELECT_V2 takes twice as long to
-    broadcast a number."""
+    broadcast a number. Of a constant that is 0 nowhere, nothing is to be chosen."""
+    if x.data is not None and np.all(x.data != 0):
+        return made
     zero = x if x.shape is not None and x.shape == made.shape else 0
     return select(tfl, elementwise(tfl, "EQUAL", x, 0), zero, made)
 

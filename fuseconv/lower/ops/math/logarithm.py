@@ -11,9 +11,11 @@ runs, infinities come out as the largest number, where sums and products end. XN
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.arithmetic import unless_zero
 from fuseconv.lower.rules import Lowering, lowers
@@ -42,14 +44,24 @@ def Log1p(tfl, x):
 @in_float32
 def Xlogy(tfl, x, y):
     """x * log(y), and 0 where x is 0."""
-    return unless_zero(tfl, x, elementwise(tfl, "MUL", x, tfl.log(y)))
+    return _times_log(tfl, x, y, np.log, lambda tfl, y: tfl.log(y))
 
 
 @lowers
 @in_float32
 def Xlog1py(tfl, x, y):
     """x * log(1 + y), and 0 where x is 0."""
-    return unless_zero(tfl, x, elementwise(tfl, "MUL", x, log1p(tfl, y)))
+    return _times_log(tfl, x, y, np.log1p, log1p)
+
+
+def _times_log(tfl: Lowering, x: Value, y: Value, known: np.ufunc, log: Callable[[Lowering, Value], Value]) -> Value:
+    """Return x times a logarithm, and 0 where x is 0, which is their product if the logarithm is a finite constant."""
+    if y.data is not None:
+        with np.errstate(all="ignore"):
+            factors = known(y.data.astype(np.float64)).astype(np.float32)
+        if np.isfinite(factors).all():
+            return elementwise(tfl, "MUL", x, tfl.const(factors, types.FLOAT32))
+    return unless_zero(tfl, x, elementwise(tfl, "MUL", x, log(tfl, y)))
 
 
 @lowers

@@ -41,6 +41,16 @@ def test_dimensions_of_one(axis):
     check(lambda x: tf.squeeze(tf.expand_dims(x, axis) + 1, axis), spec(None, None, 3))
 
 
+@pytest.mark.parametrize("shape", [(2, 4), (None, 4)])
+def test_dimensions_that_come_and_go_leave_nothing(shape):
+    # As TensorFlow Probability writes the density of a normal distribution with a diagonal.
+    def density(x):
+        x = tf.squeeze(tf.expand_dims(tf.sin(x), -1), -1)
+        return tf.reduce_sum(tf.math.squared_difference(x, 1.5) * -0.5 - 0.9, 1)
+
+    check(density, spec(*shape), ops=["SIN", "SQUARED_DIFFERENCE", "MUL", "ADD", "SUM"])
+
+
 def test_squeeze_of_all():
     check(lambda x: tf.squeeze(x + 1), spec(1, 3, 1, 2))
     check(lambda x: tf.squeeze(x + 1, [1, -1]), spec(None, 1, None, 1))

@@ -105,6 +105,26 @@ def test_zero_wins(op, dtype):
     check(lambda x, y: op(x=x, y=y), spec(6, dtype=dtype), spec(6, dtype=dtype), inputs=[x, y])
 
 
+@pytest.mark.parametrize("shape", [(None, 3), (2, 3)])
+def test_a_constant_that_is_0_nowhere_is_not_compared_with_0(shape):
+    def positive(rng, shape, numpy_type):
+        return rng.uniform(0.3, 3, shape).astype(numpy_type)
+
+    factors, some = np.float32([-0.5, 2, 1e-30]), np.float32([-0.5, 0, 1e-30])
+    check(lambda y: tf.math.xlogy(factors, y), spec(*shape), inputs=positive, ops=["LOG", "MUL"])
+    check(lambda y: tf.math.xdivy(factors, y), spec(*shape), inputs=positive, ops=["DIV"])
+    assert "SELECT_V2" in check(lambda y: tf.math.xlogy(some, y), spec(*shape), inputs=positive).ops
+
+
+@pytest.mark.parametrize("shape", [(None, 3), (2, 3)])
+def test_logarithms_of_constants_are_factors(shape):
+    check(lambda x: tf.math.xlogy(x, np.float32([0.3, 1, 7])), spec(*shape), ops=["MUL"])
+    check(lambda x: tf.math.xlog1py(x, np.float32([-0.3, 1e-9, 7])), spec(*shape), ops=["MUL"])
+    zero = np.float32([[0, 1, 2]])
+    made = check(lambda x: tf.math.xlogy(x, np.float32([0, 1, 7])), spec(1, 3), inputs=[zero])
+    assert "SELECT_V2" in made.ops
+
+
 def test_division_that_zero_wins():
     x, y = np.array([0, 1, -2, 6], np.float32), np.array([0, 0, 0, 3], np.float32)
     check(lambda x, y: tf.math.divide_no_nan(x, y), spec(4), spec(4), inputs=[x, y])
