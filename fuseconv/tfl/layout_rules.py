@@ -8,7 +8,7 @@ of one channel works on [n, h, w, c, 1] between two reshapes: it can be computed
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -214,3 +214,9 @@ def _rows(op: Op, form: Form) -> Arranged | None:
 
 def _constant(like: Value, array: np.ndarray) -> Value:
     return constant(np.asarray(array, order="C"), like.dtype, like.name)
+
+
+def moves_only_units(shape: Shape, order: Sequence[int | None]) -> bool:
+    """Return whether a transpose keeps the order of the dimensions that are not 1, so that no element moves."""
+    moved = [axis for axis in order if axis is not None and shape[axis] != 1]
+    return moved == sorted(moved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir.graph import Op
-from fuseconv.tfl.layout_rules import Form, arranged, put_on, taken_off
+from fuseconv.tfl.layout_rules import Form, arranged, moves_only_units, put_on, taken_off
 from tests.tf.text_cases import module_of
 
 
@@ -45,3 +45,8 @@ def test_a_product_of_rows_takes_them_in_any_dimensions() -> None:
     assert arranged(kept, Form((0, None, 1, 2))).operands == [True, None, None]  # type: ignore[union-attr]
     assert arranged(kept, Form((2, 0, 1))) is None
     assert arranged(op_of(f"%y: float32[6,1] = tfl.FULLY_CONNECTED(%x{weights})"), Form((0, None, 1, 2))) is None
+
+
+def test_units_may_move_but_others_may_not() -> None:
+    assert moves_only_units((4, 1, 3), [1, 0, 2])
+    assert not moves_only_units((4, 2, 3), [1, 0, 2])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
@@ -19,6 +19,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder, with_shape
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
+from fuseconv.tfl.layout_rules import moves_only_units
 from fuseconv.tfl.traits import RESHAPES
 
 # Given an op and a builder, the value that can stand for its result, or None.
@@ -372,9 +373,10 @@ def _reading(op: Op, tfl: Builder, smaller: Callable[[Value], Value]) -> Value |
     if shape is None or len(shape) > BROADCAST_RANK[kind] or (op.type == "SELECT" and _shape(operands[0]) != shape):
         return None
     for index, value in enumerate(operands):
-        others = operands[:index] + operands[index + 1 :]
-        if value is not None and value.quantization is None and any(_shape(x) == shape for x in others):
-            operands[index] = smaller(value)
+        if value is not None and value.quantization is None:
+            read = smaller(value)
+            if read is not value and _broadcast_to([*operands[:index], read, *operands[index + 1 :]], shape):
+                operands[index] = read
     if operands == op.operands:
         return None
     return tfl.typed_op(kind, operands, [(op.result.dtype, shape)], dict(op.attrs))[0]
@@ -391,6 +393,13 @@ def _source_of_broadcast(value: Value) -> Value:
     # BROADCAST_TO sees to it that sizes agree that are not known here; TILE repeats sizes other than 1 as well.
     tiles = op.type == "TILE" and any(a not in (1, b) for a, b in zip(x.shape, value.shape))
     return value if tiles else x
+
+
+def _broadcast_to(operands: Sequence[Value | None], shape: Shape) -> bool:
+    """Return whether operands that broadcast to a shape, some repeated, have each of its sizes without."""
+    shapes = [_shape(value) or () for value in operands]
+    aligned = [(1,) * (len(shape) - len(each)) + each for each in shapes]
+    return all(size in sizes for size, *sizes in zip(shape, *aligned))
 
 
 def _shape(value: Value | None) -> Shape | None:
@@ -435,12 +444,6 @@ def _run(shape: tuple[int, ...], repeated: list[bool]) -> float:
         if size != 1:
             run, inner = run * size, repeats
     return math.inf
-
-
-def moves_only_units(shape: Shape, order: list[int]) -> bool:
-    """Return whether a transpose keeps the order of the dimensions that are not 1, so that no element moves."""
-    moved: list[Dim] = [axis for axis in order if shape[axis] != 1]
-    return moved == sorted(moved)  # type: ignore[type-var]
 
 
 def _reshape(tfl: Builder, x: Value, like: Value) -> Value:

@@ -20,10 +20,9 @@ from fuseconv.ir.terms import op_of
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder, with_shape
-from fuseconv.tfl.layout_rules import Arranged, Form, arranged, put_on, taken_off
+from fuseconv.tfl.layout_rules import Arranged, Form, arranged, moves_only_units, put_on, taken_off
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import LAYOUT_CHANGES
-from fuseconv.transforms.tfl.canonicalize_tfl import moves_only_units
 
 # So many ops of groups are looked at in a graph; groups that overlap could be as many as its ops, and as large.
 _MOST_VISITS = 1 << 17
@@ -139,7 +138,7 @@ class _Group:
         alone = op_of(value, "tfl.RESHAPE") is not None and all(op in self.ops for op in value.uses)
         if not alone or value.shape is None or Builder([]).static_shape(value.shape) is None:
             return False
-        return self.form.reshapes or moves_only_units(value.shape, list(self.form.order))  # type: ignore[arg-type]
+        return self.form.reshapes or moves_only_units(value.shape, self.form.order)
 
     @property
     def is_buildable(self) -> bool:

@@ -6,7 +6,6 @@ import pytest
 
 from fuseconv.pass_manager import Context, PassManager
 from fuseconv.pipeline import CLEANUP_TFL
-from fuseconv.transforms.tfl.canonicalize_tfl import moves_only_units
 from fuseconv.transforms.tfl.legalize_outputs import has_fixed_sizes
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
@@ -70,11 +69,6 @@ def test_a_transpose_of_units_is_a_reshape() -> None:
     const %1 "p": int32[3] = [0, 2, 1]
     %9 "a": float32[b,3,1] = tfl.TRANSPOSE(%0, %1) {}"""
     assert _tidied(body, '%0 "x": float32[b,1,3]') == ["RESHAPE"]
-
-
-def test_units_may_move_but_others_may_not() -> None:
-    assert moves_only_units((4, 1, 3), [1, 0, 2])
-    assert not moves_only_units((4, 2, 3), [1, 0, 2])
 
 
 @pytest.mark.parametrize(
@@ -295,6 +289,44 @@ def test_a_reshape_and_a_sum_that_count() -> None:
       %a: float32[3,4] = tfl.RESHAPE(%x, int32[2] [3, 4])
       %c: float32[3,4] = tfl.ADD(%a, float32[] 1.0)
       return %c
+    }
+    """)
+
+
+@pytest.mark.parametrize("kind", ["SUB", "LESS"])
+def test_operands_that_are_repeated_for_each_other_broadcast(kind: str) -> None:
+    dtype = "bool" if kind == "LESS" else "float32"
+    check_pass("canonicalize-tfl", f"""
+    main {{
+      input %x: float32[n,4,1]
+      input %y: float32[n,1,6]
+      %a: float32[n,4,6] = tfl.TILE(%x, int32[3] [1, 1, 6])
+      %b: float32[n,4,6] = tfl.TILE(%y, int32[3] [1, 4, 1])
+      %z: {dtype}[n,4,6] = tfl.{kind}(%a, %y)
+      %u: {dtype}[n,4,6] = tfl.{kind}(%a, %b)
+      return %z, %u
+    }}
+    """, f"""
+    main {{
+      input %x: float32[n,4,1]
+      input %y: float32[n,1,6]
+      %a: float32[n,4,6] = tfl.TILE(%x, int32[3] [1, 1, 6])
+      %b: float32[n,4,6] = tfl.TILE(%y, int32[3] [1, 4, 1])
+      %z: {dtype}[n,4,6] = tfl.{kind}(%x, %y)
+      %u: {dtype}[n,4,6] = tfl.{kind}(%x, %y)
+      return %z, %u
+    }}
+    """)  # fmt: skip
+
+
+def test_an_operand_that_is_repeated_along_what_no_other_has_stays() -> None:
+    check_pass("canonicalize-tfl", """
+    main {
+      input %x: float32[n,4,1]
+      input %y: float32[n,1,1]
+      %a: float32[n,4,6] = tfl.TILE(%x, int32[3] [1, 1, 6])
+      %z: float32[n,4,6] = tfl.SUB(%a, %y)
+      return %z
     }
     """)
 

@@ -51,6 +51,15 @@ def test_dimensions_that_come_and_go_leave_nothing(shape):
     check(density, spec(*shape), ops=["SIN", "SQUARED_DIFFERENCE", "MUL", "ADD", "SUM"])
 
 
+@pytest.mark.parametrize("batch", [2, None])
+def test_pairs_are_broadcast_and_not_repeated(batch):
+    def pairs(x):
+        return tf.expand_dims(x, 1) - tf.tile(tf.expand_dims(x, 2), [1, 1, 6])
+
+    check(pairs, spec(batch, 6), ops=["RESHAPE", "RESHAPE", "SUB"])
+    check(lambda x: tf.where(x[:, None] > 0, tf.tile(x[:, :, None], [1, 1, 6]), tf.ones([6, 6])), spec(batch, 6))
+
+
 def test_squeeze_of_all():
     check(lambda x: tf.squeeze(x + 1), spec(1, 3, 1, 2))
     check(lambda x: tf.squeeze(x + 1, [1, -1]), spec(None, 1, None, 1))
