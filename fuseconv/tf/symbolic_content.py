@@ -19,8 +19,9 @@ _SYMBOLIC = {
     **dict.fromkeys(("BroadcastArgs", "BroadcastGradientArgs", "DynamicStitch", "Maximum", "Minimum"), _EVERY),
     **dict.fromkeys(("Cast", "Identity", "IdentityN", "OnesLike", "Pack", "PreventGradient", "Snapshot"), _EVERY),
     **dict.fromkeys(("StopGradient", "Unpack", "ZerosLike", "Squeeze"), _EVERY),
-    **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Pad", "Prod", "Reshape"), _FIRST),
-    **dict.fromkeys(("Max", "Min", "ReverseV2", "Slice", "SplitV", "StridedSlice", "Sum", "Tile", "Transpose"), _FIRST),
+    **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Pad", "PadV2", "Prod"), _FIRST),
+    **dict.fromkeys(("Max", "Min", "Reshape", "ReverseV2", "Roll", "Slice", "SplitV", "StridedSlice"), _FIRST),
+    **dict.fromkeys(("Sum", "TensorScatterUpdate", "Tile", "Transpose"), _FIRST),
     **dict.fromkeys(("Concat", "ConcatOffset", "Fill", "Select", "SelectV2", "Split"), slice(1, None)),
     "ConcatV2": slice(0, -1),
 }

@@ -53,6 +53,14 @@ def _elements(value: Value) -> list[object]:
     return list(value.content.flat)
 
 
+def test_sizes_are_padded_rolled_and_replaced() -> None:
+    """As TensorFlow Probability puts the sizes of events behind those of batches."""
+    shape = _run("Shape", Value(types.FLOAT32, (B, 4)))
+    assert _elements(_run("PadV2", shape, _int32([[0, 1]]), _int32(1))) == [B, 4, 1]
+    assert _elements(_run("Roll", shape, _int32(1), _int32(0))) == [4, B]
+    assert _elements(_run("TensorScatterUpdate", shape, _int32([[1]]), _int32([7]))) == [B, 7]
+
+
 def test_a_flatten_over_the_batch() -> None:
     """Shape -> StridedSlice -> Pack -> Reshape, as Keras writes it."""
     x = Value(types.FLOAT32, (B, 7, 7, 64))
