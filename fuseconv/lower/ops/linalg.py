@@ -19,6 +19,7 @@ from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, sha
 from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.type_inference import broadcast
 
 _FACTORED = "the size of matrices that are factored"
 
@@ -304,11 +305,13 @@ def _system(tfl: Lowering, matrix: Value, rhs: Value, adjoint: bool) -> tuple[Va
     """Return the matrices, transposed if `adjoint`, and their right-hand sides: both with the same batch, as one
     dimension."""
     x = swapped(tfl, matrix) if adjoint else matrix
-    if shape_of(x)[:-2] != shape_of(rhs)[:-2]:
-        x, rhs = (
-            elementwise(tfl, "ADD", one, tfl.sum_(_zeros(tfl, other), [len(shape_of(other)) - 1], keep_dims=True))
-            for one, other in ((x, rhs), (rhs, x))
-        )
+    batch = broadcast(shape_of(x)[:-2], shape_of(rhs)[:-2])
+    x, rhs = (
+        one
+        if shape_of(one)[:-2] == batch
+        else elementwise(tfl, "ADD", one, tfl.sum_(_zeros(tfl, other), [len(shape_of(other)) - 1], keep_dims=True))
+        for one, other in ((x, rhs), (rhs, x))
+    )
     return _flat(tfl, x), _flat(tfl, rhs)
 
 
