@@ -10,6 +10,8 @@ import numpy as np
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.terms import look_through
+from fuseconv.tf.traits import RESHAPES, ROUNDING
 
 # A content is followed only through tensors as small as those that hold shapes.
 CONTENT_LIMIT = 64
@@ -82,6 +84,18 @@ def is_kept_from_zero(value: Value) -> bool:
         return False
     constants = [x.data for x in op.operands if x is not None and x.data is not None]
     return any(bool((data > 0).all()) for data in constants)
+
+
+def is_whole(value: Value) -> bool:
+    """Return True if a tensor holds nothing but whole numbers, infinities and NaN, as counts and ranks do: it is a
+    constant of such, rounded, or cast from integers."""
+    value = look_through(value, RESHAPES)
+    if value.data is not None:
+        return bool((value.data == np.rint(value.data)).all())
+    op = value.op
+    if op is None or op.kind not in ROUNDING | {"tf.Cast"} or op.operands[0] is None:
+        return False
+    return op.kind in ROUNDING or not op.operands[0].dtype.is_float
 
 
 def shape_of(value: Value) -> Shape:

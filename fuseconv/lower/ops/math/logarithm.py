@@ -22,6 +22,7 @@ from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.merged_dims import merging_dims
 from fuseconv.lower.support.type_promotion import in_float32
+from fuseconv.tf.operands import is_whole
 from fuseconv.tfl.horner import odd_polynomial
 
 _ONE = np.ones((), np.float32)
@@ -101,7 +102,10 @@ def Atanh(tfl, x):
 
 
 def log1p(tfl: Lowering, x: Value) -> Value:
-    """Return log(1 + x) of float32, right to 4e-7 of it: LOG, corrected as that of the quotient x / (x + 2)."""
+    """Return log(1 + x) of float32, right to 4e-7 of it: LOG, corrected as that of the quotient x / (x + 2). Beside a
+    whole number 1 loses nothing, and LOG of 1 is 0."""
+    if is_whole(x):
+        return tfl.log(tfl.add(x, 1.0))
     # The bound keeps infinity from making NaN of the quotient; of what is that large the correction tells nothing.
     quotient = tfl.div(tfl.minimum(x, _LARGE), tfl.add(x, 2.0))
     return tfl.mul(_artanh(tfl, quotient, tfl.mul(tfl.log(tfl.add(x, 1.0)), 0.5)), 2.0)

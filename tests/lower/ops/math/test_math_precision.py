@@ -88,6 +88,14 @@ def test_relative_error_of_products_with_logarithms(op):
     hold(op, *(part.ravel() for part in grid), bound=1e-6)
 
 
+@pytest.mark.parametrize("whole", [tf.floor, lambda x: tf.cast(tf.cast(x, tf.int32), x.dtype)], ids=["floor", "cast"])
+def test_relative_error_of_logarithms_of_whole_numbers(whole):
+    x = np.float32([0, 1, 2, 3, 7.5, 100, 1e5, 2**24, 2**30])
+    hold(lambda x: tf.math.log1p(whole(x)), x, bound=4e-7)
+    # A cast to integers has an op more.
+    assert len(convert_function(lambda x: tf.math.log1p(whole(x)), tf.TensorSpec([None])).ops) <= 4
+
+
 def test_relative_error_of_a_scan_of_logarithms():
     # The sum's logarithm is nearly that of the larger term, which is 0.
     below = np.linspace(-80, -1, 60).astype(np.float32)
