@@ -84,10 +84,14 @@ def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any
 
 def select(tfl: Lowering, condition: Value, x: Value | float, y: Value | float) -> Value:
     """Build SELECT_V2: elements of x where the condition holds, else of y; all three broadcast. A number takes the
-    other's type."""
+    other's type. What a constant takes everywhere is handed on, if it has the shape."""
     like = x if isinstance(x, Value) else y
     assert isinstance(like, Value)
     data = [branch if isinstance(branch, Value) else scalar(branch, like.dtype) for branch in (x, y)]
+    if condition.data is not None and condition.data.size and condition.data.min() == condition.data.max():
+        taken = data[0] if condition.data.all() else data[1]
+        if taken.shape is not None and taken.shape == broadcast(condition.shape, *(value.shape for value in data)):
+            return taken
     return build_legalized(tfl, "SELECT_V2", lambda a, b: _broadcast(tfl, "SELECT_V2", [condition, a, b], {}), *data)
 
 

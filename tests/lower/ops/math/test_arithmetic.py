@@ -130,6 +130,13 @@ def test_division_that_zero_wins():
     check(lambda x, y: tf.math.divide_no_nan(x, y), spec(4), spec(4), inputs=[x, y])
 
 
+@pytest.mark.parametrize("shape", [(None, 3), (2, 3)])
+def test_what_is_divided_by_no_zero_is_not_chosen(shape):
+    check(lambda x: tf.math.divide_no_nan(x, np.float32([2, 3, 7])), spec(*shape), ops=["MUL"])
+    check(lambda x: tf.math.divide_no_nan(tf.sin(x), 7.0), spec(*shape))
+    assert "SELECT_V2" in check(lambda x: tf.math.divide_no_nan(x, np.float32([2, 0, 7])), spec(*shape)).ops
+
+
 def test_multiplication_that_zero_wins_over_nan():
     x, y = np.array([np.nan, np.inf, 2], np.float32), np.array([0, 0, 3], np.float32)
     check(lambda x, y: raw.MulNoNan(x=x, y=y), spec(3), spec(3), inputs=[x, y])
