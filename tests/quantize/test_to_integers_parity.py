@@ -213,7 +213,7 @@ def test_weights_of_fused_layers_that_stay_float() -> None:
     x = keras.Input((6,), dtype="int32")
     y = layers.Embedding(40, 32, mask_zero=True)(x)
     y, _, c = layers.LSTM(20, return_sequences=True, return_state=True)(y)
-    y = layers.LSTM(8, activation="relu")(y)
+    y = layers.LSTM(12, activation="relu")(y)
     converted = _check(keras.Model(x, layers.Dense(3)(layers.Concatenate()([y, c]))), low=40)
     lstms = [item for item in converted.report.quantized if item.op == "UNIDIRECTIONAL_SEQUENCE_LSTM"]
     assert len([item for item in lstms if item.why]) == 2
