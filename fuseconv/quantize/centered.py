@@ -1,7 +1,8 @@
 """Zero points of 0 for what is multiplied from the right.
 
 XNNPACK, as TensorFlow 2.21 has it, takes the second operand of an int8 BATCH_MATMUL for one with a zero point of 0,
-whatever its own is, and multiplies other numbers than are meant. LiteRT 2.3 heeds it.
+whatever its own is, and multiplies other numbers than are meant. That of LiteRT 2.3 leaves others to LiteRT's own
+kernel, which takes 14 times as long for [4,128,64] by [4,64,128].
 """
 
 from __future__ import annotations
