@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fuseconv.ir import dims
+from fuseconv.ir import dims, types
 from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.terms import look_through
@@ -95,7 +95,8 @@ def is_whole(value: Value) -> bool:
     op = value.op
     if op is None or op.kind not in ROUNDING | {"tf.Cast"} or op.operands[0] is None:
         return False
-    return op.kind in ROUNDING or not op.operands[0].dtype.is_float
+    source = op.operands[0].dtype
+    return op.kind in ROUNDING or source.is_integer or source is types.BOOL
 
 
 def shape_of(value: Value) -> Shape:

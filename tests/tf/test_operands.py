@@ -23,6 +23,7 @@ from fuseconv.tf.operands import (
     ints,
     is_kept_from_zero,
     is_reversal,
+    is_whole,
     nonnegative,
     same_shape,
     scalar,
@@ -129,6 +130,13 @@ def test_what_is_kept_from_zero() -> None:
     # What is cast to integers may be cut off to 0.
     whole = made_by("tf.Cast", made_by("tf.Maximum", x, small), dtype=types.INT32)
     assert not is_kept_from_zero(made_by("tf.Cast", whole))
+
+
+@pytest.mark.parametrize(("source", "whole"), [
+    (types.INT32, True), (types.BOOL, True), (types.UINT8, True), (types.FLOAT16, False), (types.COMPLEX64, False),
+])  # fmt: skip
+def test_what_is_cast_from_integers_is_whole(source: types.DType, whole: bool) -> None:
+    assert is_whole(made_by("tf.Cast", Value(source, (3,)))) is whole
 
 
 @pytest.mark.parametrize(("kind", "axes", "expected"), [
