@@ -22,12 +22,14 @@ _PRODUCT = "BATCH_MATMUL"
 def center_ranges(graph: Graph, ranges: MutableMapping[Value, Range], kernels: Kernels) -> None:
     """Let ranges of what is multiplied from the right, and of what it is moved from, reach as far below zero as above:
     keys and values of attention, and what they are split off."""
+    done: set[Value] = set()
     for op in graph.ops if kernels.activations is types.INT8 else ():
         value = op.operands[1] if op.type == _PRODUCT else None
-        while value is not None and (found := ranges.get(value)) is not None and not found.fixed:
+        while value is not None and value not in done and (found := ranges.get(value)) is not None and not found.fixed:
             maker = value.op
             if maker is not None and maker.type in kernels.fixed_scale:
                 break
+            done.add(value)
             ranges[value] = Range(-abs(found) * 128 / 127, abs(found))
             moved = maker.operands if maker is not None and maker.type in kernels.same_scale else ()
             value = next((each for each in moved if each is not None and each in ranges), None)

@@ -68,3 +68,13 @@ def test_what_the_model_rounds_itself_is_not_rounded_again(least: float, floats:
     assert parameters(Range(-2 * 128 / 127, 2.0)).zero_point == (0,)
     (recipe,) = choose_recipes(module, calibration.ranges, INT8).values()
     assert [op.type for op in recipe.why] == floats
+
+
+def test_a_range_that_several_products_read_is_widened_once() -> None:
+    text = _ATTENTION.replace("return %y", "%z: float32[2,3,3] = tfl.BATCH_MATMUL(%q, %t)\nreturn %y, %z")
+    module, _ = module_of(text)
+    calibration = measured(**_RANGES, z=(0.0, 9.0))
+    choose_recipes(module, calibration.ranges, INT8)
+    (found,) = {calibration.ranges[value] for op in module.signatures[0].graph.ops for value in op.results
+                if value.name in "akt"}  # fmt: skip
+    assert found == Range(-2.0 * 128 / 127, 2.0)
