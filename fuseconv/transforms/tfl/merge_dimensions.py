@@ -53,15 +53,11 @@ def merge_dimensions(module: Module, target: Target | None) -> bool:
     return changed
 
 
-def _read_rows(op: Op, out: list[Op]) -> list[Value] | None:
+def _read_rows(op: Op, out: list[Op]) -> Sequence[Value] | None:
     """Let a product read rows of data of many dimensions, which are the same to it: [1,8,8,2,3] -> [64,6]."""
-    x, weights = op.operands[:2]
-    if not _is_wide(x) or x is None or not x.is_static or op.attrs.get("keep_num_dims") or weights is None:
-        return None
-    inputs = weights.shape[-1]  # type: ignore[index]
-    tfl = Builder(out, op.name, op.sources)
-    op.set_operands([tfl.reshape(x, [math.prod(_shape(x)) // inputs, inputs]), *op.operands[1:]])
-    return None
+    from fuseconv.targets.forms.linear import rows  # which most conversions do without
+
+    return rows(Builder(out, op.name, op.sources), op) if _is_wide(op.operands[0]) else None
 
 
 def _slice_first(graph: Graph, op: Op, target: Target) -> bool:
