@@ -56,7 +56,7 @@ from fuseconv.transforms.tf.inline import inline_all, inline_composites, inline_
 from fuseconv.transforms.tf.insert_call_once import insert_call_once
 from fuseconv.transforms.tf.int_range_optimizations import int_range_optimizations
 from fuseconv.transforms.tf.legalize_hash_tables import legalize_hash_tables
-from fuseconv.transforms.tf.legalize_seeded_random import draws_from_variables, legalize_seeded_random
+from fuseconv.transforms.tf.legalize_seeded_random import draws_from_moved_seeds, legalize_seeded_random
 from fuseconv.transforms.tf.legalize_variables import legalize_variables
 from fuseconv.transforms.tf.lower_tensor_lists import lower_tensor_lists
 from fuseconv.transforms.tf.measure_list_elements import has_no_lists, measure_list_elements
@@ -128,8 +128,8 @@ def _raises_scans(context: Context) -> bool:
     return context.rnn == "fused" and context.module.has_stablehlo
 
 
-def _draws_from_variables(context: Context) -> bool:
-    return draws_from_variables(context.module)
+def _draws_from_moved_seeds(context: Context) -> bool:
+    return draws_from_moved_seeds(context.module)
 
 
 def _quantizes(context: Context) -> bool:
@@ -178,7 +178,7 @@ PREPARE_TF: Pipeline = (
     functionalize_control_flow, infer_input_ranks, fold_default_branches, decompose_tensor_arrays,
     decompose_ragged_rows, decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, decompose_optimizers,
     drop_unchanged_writes.when(_has_stablehlo), freeze_variables,
-    legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
+    legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_moved_seeds), legalize_seeded_random,
     Repeat(CLEANUP, until=_no_constant_branch), hoist_variable_reads, forward_writes,
     eliminate_dead_variables, decompose_cudnn_rnn,
     decompose_quantize_pairs, demote_float64, bucketize_step_functions, name_floor_divisions.when(_has_stablehlo),

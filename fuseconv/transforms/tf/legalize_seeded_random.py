@@ -2,8 +2,9 @@
 itself.
 
 Keras 3's SeedGenerator is a variable that gives a new seed on every run, and so is the state of a tf.random.Generator.
-Numbers that are drawn from it are drawn anew each time, as those of TensorFlow's stateful ops are, which TFLite's
-generators stand for. What is drawn from a seed that the model is given or always has is a function of it, and stays.
+Some models draw the seed itself (RandomUniformInt), as the sampling of Hugging Face's transformers does. Numbers that
+are drawn from such a seed are drawn anew each time, as those of TensorFlow's stateful ops are. TFLite's generators do
+the same. What is drawn from a seed that the model is given or always has is a function of it, and stays.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _DRAWS = {
 _READS_STATE = "tf.RngReadAndSkip"
 _WRITE = "tf.AssignVariableOp"
 _GENERATORS = (_READS_STATE, "tf.RngSkip")
+# What gives another seed each time that it runs.
+_GIVES_SEEDS = (_READS_STATE, "tf.RandomUniformInt")
 _OBSERVED = Rejection(
     "it reads the state of a random number generator, which TFLite's generators keep to themselves; "
     "draw from a seed that is a variable, or is fed"
@@ -76,10 +79,12 @@ def _reject_observers(module: Module) -> None:
                 op.rejection = _OBSERVED
 
 
-def draws_from_variables(module: Module) -> bool:
-    """Return whether a model draws random numbers and writes variables, from which their seeds may come."""
+def draws_from_moved_seeds(module: Module) -> bool:
+    """Return whether a model draws random numbers, and has what their seeds may come from: it writes variables, or has
+    a generator."""
     draws = any(has_kind(graph, _DRAWS) for graph in module.graphs())
-    return draws and (bool(_moved(module)) or any(has_kind(graph, _GENERATORS) for graph in module.graphs()))
+    kinds = (*_GENERATORS, *_GIVES_SEEDS)
+    return draws and (bool(_moved(module)) or any(has_kind(graph, kinds) for graph in module.graphs()))
 
 
 def _moved(module: Module) -> set[str]:
@@ -98,7 +103,7 @@ def _is_shared(seed: Value | None) -> bool:
 
 
 def _is_moved(seed: Value | None, moved: set[str]) -> bool:
-    """Return whether a seed is computed from one of these variables, and from constants."""
+    """Return whether a seed is computed from one of these variables or from a generator, and from constants."""
     found = False
     pending, seen = [seed], set()
     while pending:
@@ -108,7 +113,7 @@ def _is_moved(seed: Value | None, moved: set[str]) -> bool:
         seen.add(value)
         if value.op is None or value.dtype.is_float:
             return False
-        if value.op.kind == _READS_STATE:
+        if value.op.kind in _GIVES_SEEDS:
             found = True
         elif value.op.kind == "tf.ReadVariableOp":
             handle = value.op.operands[0]

@@ -29,6 +29,24 @@ def test_a_seed_that_the_model_moves() -> None:
     """)
 
 
+def test_a_seed_that_is_drawn() -> None:
+    check_pass("legalize-seeded-random", """
+    main {
+      input %x: float32[3,5]
+      %seed: int32[2] = tf.RandomUniformInt(int32[1] [2], int32[] -9, int32[] 9)
+      %y: int32[3,4] = tf.StatelessMultinomial(%x, int32[] 4, %seed)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[3,5]
+      %seed: int32[2] = tf.RandomUniformInt(int32[1] [2], int32[] -9, int32[] 9)
+      %y: int32[*] = tf.Multinomial(%x, int32[] 4)
+      return %y
+    }
+    """)
+
+
 def test_a_seed_that_stays_the_same() -> None:
     check_pass("legalize-seeded-random", """
     main {

@@ -62,6 +62,25 @@ def test_each_run_draws_anew(name: str) -> None:
     assert not any("VARIABLE" in op or op == "VAR_HANDLE" for op in converted.ops)
 
 
+def test_what_is_drawn_from_a_drawn_seed() -> None:
+    def sample(x: tf.Tensor) -> tf.Tensor:
+        """Draw a class in each step, as transformers' `generate` does."""
+        drawn = tf.TensorArray(tf.int32, 300, element_shape=[2])
+        for step in tf.range(300):
+            seed = tf.experimental.numpy.random.randint(tf.int32.min, tf.int32.max, (2,), dtype=tf.int32)
+            classes = tf.random.stateless_categorical(x[:2], 1, seed, dtype=tf.int32)
+            drawn = drawn.write(step, classes[:, 0])
+        return drawn.stack()
+
+    converted = convert_function(sample, X)
+    assert "MULTINOMIAL" in converted.ops
+    first, second = _runs(converted)
+    assert not np.array_equal(first, second)
+    for drawn in (first, second):
+        assert abs(np.mean(drawn) - 24.5) < 0.2 * 14.43
+        assert abs(np.std(drawn) - 14.43) < 0.2 * 14.43
+
+
 def test_equal_draws_from_one_seed_are_one() -> None:
     def draw(x: tf.Tensor, generator: Any) -> list[tf.Tensor]:
         seed = generator.next()
