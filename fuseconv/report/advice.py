@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from fuseconv.report.layers import short
 from fuseconv.report.tables import size
+from fuseconv.tfl.traits import FUSED_RECURRENT
 
 # Bytes of weights that are worth a word, and the part of all that one constant or op must be.
 _MUCH, _PART = 100_000, 0.3
@@ -31,7 +32,7 @@ class Advice(NamedTuple):
 def advice(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> list[Advice]:
     """Return what can be said of a file. work: the multiply-adds of each op."""
     return [
-        found for rule in (_floats, _large, _busy, _loops, _foreign, _sizes, _guards, _transposes, _islands)
+        found for rule in (_floats, _large, _busy, _recurrent, _loops, _foreign, _sizes, _guards, _transposes, _islands)
         for found in rule(inspection, work)
     ]  # fmt: skip
 
@@ -87,6 +88,14 @@ def _busy(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[
         if count >= total * _PART and len(work) > 1 and count >= _MUCH:
             yield Advice(f"{_named(inspection, place)} does {count / total:.0%} of all multiply-adds.",
                          "fuseconv profile tells whether it takes as much of the time.", [place])  # fmt: skip
+
+
+def _recurrent(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    if places := _ops(inspection, *FUSED_RECURRENT):
+        yield Advice(
+            f"{len(places)} fused recurrent ops: small in a file, and what NPUs and microcontrollers take.",
+            "On a CPU --rnn auto is faster, several times for many units or rows: it writes a loop, or none.", places,
+        )  # fmt: skip
 
 
 def _loops(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from fuseconv.report.layers import short, shortened
 from fuseconv.report.records import AGREES, Record, Report
+from fuseconv.tfl.traits import FUSED_RECURRENT
 
 _NARROWEST = 60  # columns of a terminal below which it breaks lines itself, as no cell could be read
 _WIDE = 10_000  # columns: no cell is wrapped
@@ -94,6 +95,8 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     line(out, "Ops", fates if report.sources else str(len(report.emitted)))
     if report.emitted:
         line(out, "Made", _types(report))
+        if report.target is None and any(op.type in FUSED_RECURRENT for op in report.emitted):
+            line(out, "Faster", "on a CPU with --rnn auto: a loop, or none, for each fused recurrent op")
     if report.target is not None:
         _show_target(out, report)
     if report.output_bytes:

@@ -22,6 +22,11 @@ BROADCASTS_SLOWLY = {
 REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+# LiteRT multiplies by their weights a row at a time, without XNNPACK.
+FUSED_RECURRENT = (
+    "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_LSTM",
+    "BIDIRECTIONAL_SEQUENCE_RNN",
+)  # fmt: skip
 # Ops that run subgraphs on their own operands.
 CONTROL_FLOW = ("IF", "WHILE")
 
@@ -42,20 +47,18 @@ MOVES = frozenset({
 # Ops whose results' sizes follow from their operands' sizes, and from what those operands hold that tell sizes. The
 # runtime knows them as it allocates tensors, if it knows these.
 SIZED_BY_OPERANDS = frozenset({
-    *ELEMENTWISE, *REDUCTIONS, *CONVOLUTIONS, *LAYOUT_CHANGES, *MOVES, "ADD_N", "ARG_MAX", "ARG_MIN",
-    "AVERAGE_POOL_2D", "BATCH_MATMUL", "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "CONV_3D", "CUMSUM",
+    *ELEMENTWISE, *REDUCTIONS, *CONVOLUTIONS, *LAYOUT_CHANGES, *MOVES, *FUSED_RECURRENT, "ADD_N", "ARG_MAX", "ARG_MIN",
+    "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONV_3D", "CUMSUM",
     "DEPTH_TO_SPACE", "DEQUANTIZE", "EMBEDDING_LOOKUP", "FILL", "FULLY_CONNECTED", "LOG_SOFTMAX", "L2_NORMALIZATION",
     "MAX_POOL_2D", "MIRROR_PAD", "PAD", "PADV2", "PRELU", "QUANTIZE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
-    "SHAPE", "SOFTMAX", "SPACE_TO_DEPTH", "TOPK_V2", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN",
-    "ZEROS_LIKE",
+    "SHAPE", "SOFTMAX", "SPACE_TO_DEPTH", "TOPK_V2", "ZEROS_LIKE",
 })  # fmt: skip
 # Ops whose constants may as well be results of other ops, and that rounding these changes as little as
 # it changes them: DIV is none, nor what has poles.
 TAKES_COMPUTED_CONSTANTS = frozenset({
-    *CONVOLUTIONS, "ADD", "BATCH_MATMUL", "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN",
-    "CONCATENATION", "CONV_3D", "EMBEDDING_LOOKUP", "FULLY_CONNECTED", "GATHER", "MAXIMUM", "MINIMUM", "MUL",
-    "PRELU", "SELECT", "SELECT_V2", "SQUARED_DIFFERENCE", "SUB", "TRANSPOSE_CONV", "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    "UNIDIRECTIONAL_SEQUENCE_RNN",
+    *CONVOLUTIONS, *FUSED_RECURRENT, "ADD", "BATCH_MATMUL", "CONCATENATION", "CONV_3D", "EMBEDDING_LOOKUP",
+    "FULLY_CONNECTED", "GATHER", "MAXIMUM", "MINIMUM", "MUL", "PRELU", "SELECT", "SELECT_V2", "SQUARED_DIFFERENCE",
+    "SUB", "TRANSPOSE_CONV",
 })  # fmt: skip
 # Ops whose optional operands are all written, those that are left out too: TFLite Micro counts them, and LiteRT calls
 # the shorter list deprecated (`Prepare` of unidirectional_sequence_lstm.cc in either).

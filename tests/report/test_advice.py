@@ -31,6 +31,7 @@ def document(*ops: str, type: str = "FLOAT32", bytes: int = 0, rank: int = 4, **
         (document("ADD", bytes=10**6), "1.0 MB of 1.0 MB are weights in float32", []),
         (document("ADD", type="INT8", bytes=10**6), "One constant takes 1.0 MB, 100%", [(0, 0)]),
         (document("ADD", "WHILE"), "1 WHILE", [(0, 1)]),
+        (document("BIDIRECTIONAL_SEQUENCE_RNN", "ADD"), "1 fused recurrent ops", [(0, 0)]),
         (document("ADD", "Acme", custom_ops=["Acme"]), "Acme: custom ops", [(0, 1)]),
         (document("ADD", "FlexSvd", flex_ops=["Svd"]), "Svd: run by TensorFlow's kernels", [(0, 1)]),
         (document("SHAPE"), "1 SHAPE", [(0, 0)]),
