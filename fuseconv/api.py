@@ -21,7 +21,7 @@ from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.misfits import report_misfits
 from fuseconv.fuse.numeric_check import NumericCheck
-from fuseconv.fuse.outline_composites import COMPOSITE, choose_composites
+from fuseconv.fuse.outline_composites import COMPOSITE, choose_composites, taken_by
 from fuseconv.fuse.pattern_check import PatternCheck
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
@@ -46,6 +46,7 @@ from fuseconv.report.micro import head
 from fuseconv.report.records import Report
 from fuseconv.targets.target import Target
 from fuseconv.tf.shape_functions import first_contradiction
+from fuseconv.tfl.traits import FUSED_RECURRENT
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.write.buffer_data import size
 from fuseconv.write.c_array import become_c_array, is_c_array
@@ -56,10 +57,7 @@ if TYPE_CHECKING:
     from fuseconv.quantize.samples import Sample
 
 # What `rnn` other than "fused" does without.
-RECURRENT = frozenset({
-    "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    "UNIDIRECTIONAL_SEQUENCE_RNN",
-})  # fmt: skip
+RECURRENT = frozenset({*FUSED_RECURRENT, "LSTM"})
 # What has no integer kernel, by what is computed with: its layers become other fused ops, or loops.
 FLOAT_RECURRENT = {"int8": RECURRENT - {"UNIDIRECTIONAL_SEQUENCE_LSTM"}, "int16x8": RECURRENT}
 
@@ -220,14 +218,16 @@ def _convert(
 
 
 def _choose_fusions(options: Options, registry: Registry, target: Target | None, report: Report) -> list[Fusion]:
-    """Choose fusions by the options, without those whose ops neither the target nor integers take."""
+    """Choose fusions by the options, without those whose ops neither the target nor integers take. Recurrent layers
+    that the target refuses become loops."""
     without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
-    if target is not None:
-        without |= {type for type in RECURRENT if not (target.on_cpu or target.knows(type))}
+    if target is not None and not target.on_cpu:
+        without |= {type for type in RECURRENT if not target.knows(type)}
     if options.quantize in MEASURED:
         without |= {COMPOSITE}  # composites are of floats
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
-    return [fusion for fusion in fusions if fusion.emits not in without]
+    fusions = [fusion for fusion in fusions if fusion.emits not in without]
+    return fusions if target is None or target.on_cpu else taken_by(target, fusions, RECURRENT)
 
 
 @checked_arguments

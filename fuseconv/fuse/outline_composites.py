@@ -7,7 +7,7 @@ in the bodies of composites too: they compute the same as before.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -50,7 +50,7 @@ def choose_composites(
                 f"--composites {glob} names none; there are {', '.join(fusion.name for fusion in composites)}"
             )
     chosen = [fusion for fusion in composites if _is_chosen(fusion, names, target)]
-    made = [fusion if target is None else _taken_by(target, fusion) for fusion in chosen]
+    made = chosen if target is None else taken_by(target, chosen, {COMPOSITE})
     last = tuple(fusion for fusion in made if any(pattern.dialect == "tfl" for pattern in fusion.patterns))
     others = [fusion for fusion in fusions if fusion.emits != COMPOSITE]
     return [*others, *(fusion for fusion in made if fusion not in last)], last
@@ -62,14 +62,17 @@ def _is_chosen(fusion: Fusion, names: Sequence[str], target: Target | None) -> b
     return target is not None and not target.on_cpu and target.knows(COMPOSITE)
 
 
-def _taken_by(target: Target, fusion: Fusion) -> Fusion:
-    """Return the fusion, refused where the target refuses what it makes."""
+def taken_by(target: Target, fusions: Iterable[Fusion], types: Collection[str]) -> list[Fusion]:
+    """Return the fusions, of which those that make ops of these types are refused where the target refuses the op."""
+    return [_taken_by(target, fusion) if fusion.emits in types else fusion for fusion in fusions]
 
+
+def _taken_by(target: Target, fusion: Fusion) -> Fusion:
     @functools.wraps(fusion.rewrite)
     def rewrite(tfl: Builder, m: Match) -> Any:
         made = fusion.rewrite(tfl, m)
         for op in tfl.out:
-            why = target.refusal(signature_of(op)) if op.type == COMPOSITE else None
+            why = target.refusal(signature_of(op)) if op.type == fusion.emits else None
             m.require(why is None, f"{target.name} refuses it: {why}")
         return made
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.op_versions import op_version
-from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.opdef import TABLE, written_operands
 
 CUSTOM = "CUSTOM"
 
@@ -73,7 +73,7 @@ def signature_of(op: Op) -> OpSignature:
     """Return the signature of a "tfl" op of the IR."""
     defaults = TABLE[op.type].defaults if op.type != CUSTOM and op.type in TABLE else {}
     return OpSignature(
-        op.type, op_version(op), [_spec(value) for value in op.operands],
+        op.type, op_version(op), [_spec(value) for value in written_operands(op)],
         [_spec(value) for value in op.results],  # type: ignore[misc]
         {**defaults, **op.attrs}, op.attrs.get("custom_code", "") if op.type == CUSTOM else "",
     )  # fmt: skip

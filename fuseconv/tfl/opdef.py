@@ -114,6 +114,9 @@ _SIZING = frozenset({"block_size", "reduce_function", "stride_h"})
 ONE = (0, math.inf)
 TABLE: OpTable[OpDef] = OpTable()
 KERNELS: OpTable[Kernel] = OpTable()
+# Ops whose optional operands are all written, those that are left out too: TFLite Micro counts them, and LiteRT calls
+# the shorter list deprecated (`Prepare` of unidirectional_sequence_lstm.cc in either).
+_ALL_OPERANDS_WRITTEN = frozenset({"UNIDIRECTIONAL_SEQUENCE_LSTM"})
 
 
 def op(
@@ -158,6 +161,12 @@ def _definition(
         told="results" in attributes, ranks=tuple(map(_limits, ranks.split())),
         sizes=bool(indices) or not _SIZING.isdisjoint(attributes), infer=function,
     )  # fmt: skip
+
+
+def written_operands(op: Op) -> list[Value | None]:
+    """Return the operands of an op as a file has them, with those at the end that are left out where these count."""
+    left_out = len(TABLE[op.type].operands) - len(op.operands) if op.type in _ALL_OPERANDS_WRITTEN else 0
+    return [*op.operands, *[None] * left_out]
 
 
 def _limits(ranks: str) -> tuple[int, float] | None:

@@ -60,10 +60,6 @@ TAKES_COMPUTED_CONSTANTS = frozenset({
     "FULLY_CONNECTED", "GATHER", "MAXIMUM", "MINIMUM", "MUL", "PRELU", "SELECT", "SELECT_V2", "SQUARED_DIFFERENCE",
     "SUB", "TRANSPOSE_CONV",
 })  # fmt: skip
-# Ops whose optional operands are all written, those that are left out too: TFLite Micro counts them, and LiteRT calls
-# the shorter list deprecated (`Prepare` of unidirectional_sequence_lstm.cc in either).
-ALL_OPERANDS_WRITTEN = frozenset({"UNIDIRECTIONAL_SEQUENCE_LSTM"})
-
 
 def activation_of(op: Op) -> str:
     """Return the activation that an op ends with, "NONE" if it has none."""

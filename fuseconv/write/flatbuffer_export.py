@@ -31,9 +31,8 @@ from fuseconv.tfl import schema
 from fuseconv.tfl.arena import OFFLINE_PLAN
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 from fuseconv.tfl.op_versions import op_version
-from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.opdef import TABLE, written_operands
 from fuseconv.tfl.runtime_versions import min_runtime_version
-from fuseconv.tfl.traits import ALL_OPERANDS_WRITTEN
 from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import ALIGNMENT, Weight, chunks, size, write_with_weights
 from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies
@@ -293,9 +292,7 @@ class _Model:
         if not custom and op.type not in TABLE:
             raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: the table of operators does not have it")
         code = (op.type, op.attrs["custom_code"] if custom else "", 1 if custom else op_version(op))
-        inputs = [-1 if value is None else tensors[value] for value in op.operands]
-        if op.type in ALL_OPERANDS_WRITTEN:
-            inputs += [-1] * (len(TABLE[op.type].operands) - len(inputs))
+        inputs = [-1 if value is None else tensors[value] for value in written_operands(op)]
         fields: dict[str, Any] = {
             "opcode_index": self.codes.setdefault(code, len(self.codes)),
             "inputs": inputs,
