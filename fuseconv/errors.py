@@ -138,6 +138,12 @@ def suggestion(name: str, known: Iterable[str], alike: float = 0.6) -> str:
     return f"; did you mean {names[found[0]]}?" if found else ""
 
 
+def suggestion_or_all(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean X?" for a misspelt name, as `suggestion` does, else "; there are X, Y" with all names."""
+    known = list(dict.fromkeys(known))
+    return suggestion(name, known) or f"; there are {', '.join(known) or 'none'}"
+
+
 def raised(error: BaseException) -> str:
     """Return what was raised, and the line that it came from: of the user's code, if that called ours; none for what
     Python itself says of a file that it cannot import."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fuseconv.errors import InputError, suggestion
+from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.input_shapes import ONLY, full_names, given_to, named
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def checked_ranges(given: Mapping[str, InputRange], signatures: Sequence[Inputs]
     full = {name for names, inputs in signatures for name in full_names(names, inputs)}
     for name in given:
         if name not in full:
-            help = suggestion(name, full) or f"; it has {', '.join(dict.fromkeys(known)) or 'none'}"
-            raise InputError(f"--input-range: the model has no input {name}{help}")
+            raise InputError(f"--input-range: the model has no input {name}{suggestion_or_all(name, known)}")
     import numpy as np  # the command line's help does without it
 
     ranges = [given_to(names, inputs, given) for names, inputs in signatures]

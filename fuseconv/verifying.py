@@ -25,7 +25,7 @@ import numpy as np
 from fuseconv.api import convert
 from fuseconv.arguments import checked_arguments
 from fuseconv.cut_original import cut_by_loader, cut_function
-from fuseconv.errors import FuseconvError, InputError, VerificationError, needing_packages
+from fuseconv.errors import FuseconvError, InputError, VerificationError, needing_packages, suggestion_or_all
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.input_ranges import InputRange, checked_ranges, read_ranges
@@ -396,8 +396,8 @@ def _signature_names(file: TFLiteFile, wanted: Sequence[str], given: Arrays | No
     these the ones whose inputs are given, if any are."""
     for name in wanted:
         if name not in file.signatures:
-            there = ", ".join(filter(None, file.signatures)) or "none"
-            raise InputError(f"{file.name} has no signature {name!r}; it has {there}")
+            known = list(filter(None, file.signatures))
+            raise InputError(f"{file.name} has no signature {name}{suggestion_or_all(name, known)}")
     if wanted:
         return list(dict.fromkeys(wanted))
     by_subgraph: dict[tuple, str] = {}

@@ -57,7 +57,7 @@ def test_arguments_by_the_names_of_the_command_line(shape: object) -> None:
         ({"image_mean": np.array(True)}, "image_mean takes a number or a list, not True"),
         ({"image_mean": (float(n) for n in (1, 2, 3))}, "--image-mean and --image-scale are for --calibration-data"),
         ({"metadata": 5}, "metadata takes a dict, not 5"),
-        ({"metadata": {5: "a"}}, "--metadata does not know 5; it takes name, "),
+        ({"metadata": {5: "a"}}, "--metadata does not know 5; there are name, "),
         ({"metadata": {"labels": ["a"]}}, "labels stand in a file, one a line: give its path, not ['a']"),
         ({"batch_size": "2"}, "batch_size takes a whole number, not '2'"),
         ({"batch_size": True}, "batch_size takes a whole number, not True"),

@@ -61,7 +61,7 @@ def test_every_signature_runs() -> None:
     shapes = {"encode/x": (5, None), "decode/code": (4, None)}
     runs = {name: each for name, each, _ in verify(model, fixed, input_shapes=shapes).runs}
     assert runs["encode"]["x"][0] == 5 and runs["decode"]["code"][0] == 4
-    with pytest.raises(InputError, match="no signature 'train'; it has decode, encode"):
+    with pytest.raises(InputError, match="no signature train; there are decode, encode"):
         verify(model, data, signatures=["train"])
 
 

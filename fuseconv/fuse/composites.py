@@ -96,7 +96,7 @@ class _CompositeRewriter:
                 return []
         if not tried:
             alike = suggestion(implemented.name, [name for _, _, name in self.composites], _ALIKE)
-            why = f"no converter module fuses the composite {implemented.name}{alike}"
+            why = f"none of the fusions in use is for the composite {implemented.name}{alike}"
             self.report.refused(implemented.name, op.sources, why, expected=True)
         return None
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.ir.graph import Module
 from fuseconv.load.unique_names import unique
 
@@ -60,7 +60,7 @@ class LiveModel:
             return frozen_graph.load_proto(self.graph, self.name, inputs=inputs, outputs=outputs)
         for name in signatures:
             if name not in self.functions:
-                raise InputError(f"{self.name} has no signature '{name}'. There are: {', '.join(self.functions)}.")
+                raise InputError(f"{self.name} has no signature {name}{suggestion_or_all(name, self.functions)}")
         return traced_functions.load({name: self.functions[name] for name in signatures or self.functions})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.files import RESTORE, ModelFiles, models_within
 from fuseconv.ir import budget
 from fuseconv.ir.graph import Module, Signature, Value, constant
@@ -120,7 +120,7 @@ def _chosen(meta: Any, names: Sequence[str]) -> dict[str, Any]:
     ordered = sorted(there, key=lambda name: (name != "serving_default", name))
     for name in names:
         if name not in there:
-            raise InputError(f"The model has no signature '{name}'. There are: {', '.join(ordered)}.")
+            raise InputError(f"the model has no signature {name}{suggestion_or_all(name, ordered)}")
         if not there[name].outputs:
             raise InputError(f"The signature '{name}' has no outputs; it cannot be converted.")
     return {name: there[name] for name in dict.fromkeys(names or ordered)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Signature, Value, replace_uses
@@ -70,10 +70,9 @@ def _check_names(module: Module, named: Mapping[str, str]) -> None:
         ends = [*zip(signature.inputs, signature.graph.inputs), *zip(signature.outputs, signature.graph.outputs)]
         for name, value in ends:
             known.setdefault(name, set()).add(value.dtype)
-    unknown = [name for name in named if name not in known]
-    if unknown:
-        raise InputError(f"--io-types: no input or output is called {', '.join(unknown)}; there are {', '.join(known)}")
     for name, kind in named.items():
+        if name not in known:
+            raise InputError(f"--io-types: no input or output is called {name}{suggestion_or_all(name, known)}")
         if kind != FLOAT and types.FLOAT32 not in known[name]:
             (held, *_) = sorted(dtype.name for dtype in known[name])
             raise InputError(f"--io-types: {name} holds {held} in the model, and stays so: leave {name}={kind} out")

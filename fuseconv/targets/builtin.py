@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fuseconv.errors import InputError, suggestion
+from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.ir.op_table import OpTable
 from fuseconv.targets import coreml, google_tensor, gpu, mediatek, micro, openvino, qnn, xnnpack
 from fuseconv.targets.target import Target
@@ -24,5 +24,5 @@ def builtin_targets() -> OpTable[Target]:
 def named_target(name: str, targets: Mapping[str, Target]) -> Target:
     """Return the target of this name. Raises InputError, which names them all, if there is none."""
     if name not in targets:
-        raise InputError(f"no target is called {name}{suggestion(name, targets)}; there are {', '.join(targets)}")
+        raise InputError(f"no target is called {name}{suggestion_or_all(name, targets)}")
     return targets[name]

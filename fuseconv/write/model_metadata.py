@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from fuseconv.errors import InputError, suggestion
+from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.files import open_file
 from fuseconv.ir.graph import Module, Value
 from fuseconv.tfl import metadata_schema as schema
@@ -76,9 +76,7 @@ class ModelMetadata:
             elif key in _NUMBERS:
                 numbers[key][tensor] = _numbers(entry, value)
             else:
-                raise InputError(
-                    f"--metadata does not know {entry}{suggestion(key, KEYS)}; it takes {', '.join(KEYS)}"
-                )
+                raise InputError(f"--metadata does not know {entry}{suggestion_or_all(key, KEYS)}")
         if numbers["mean"].keys() != numbers["std"].keys():
             raise InputError("--metadata mean and std go together: give both of the same input")
         return cls(texts, labels, **numbers)
@@ -162,7 +160,7 @@ def _choose(name: str, fitting: Mapping[str, Value], known: Mapping[str, Value],
     if name in known:
         return name
     if name:
-        raise InputError(f"--metadata {what}: no tensor is called {name}{suggestion(name, known)}")
+        raise InputError(f"--metadata {what}: no tensor is called {name}{suggestion_or_all(name, known)}")
     if len(fitting) != 1:
         told = f"{len(fitting)} tensors of {', '.join(known)} may have {what}"
         raise InputError(f"--metadata {what}: {told}; name one, as in {what.partition(' ')[0]}:NAME=...")

@@ -74,7 +74,7 @@ def test_a_composite_of_another_case_is_told_the_name_that_is_known(monkeypatch:
     report = Report()
     unchecked = BodyCheck(NumericCheck("never", lambda small: b""))
     fuse_composites.function(module, [fusion], report, unchecked)
-    why = "no converter module fuses the composite Acme.swoosh; did you mean acme.Swoosh?"
+    why = "none of the fusions in use is for the composite Acme.swoosh; did you mean acme.Swoosh?"
     assert [record.why for record in report.records] == [why]
     assert ended == [unchecked.numeric], "no child outlives the pass"
 

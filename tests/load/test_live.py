@@ -157,7 +157,7 @@ def test_a_module_and_what_is_loaded_of_it(tmp_path: Path) -> None:
         assert verify(model, data).passed
     one = fuseconv.convert(module, signatures=["encode"])
     assert [op.type for op in one.report.emitted] == ["FULLY_CONNECTED"]
-    with pytest.raises(InputError, match=r"Dense has no signature 'other'\. There are: decode, encode"):
+    with pytest.raises(InputError, match=r"Dense has no signature other; there are decode, encode"):
         fuseconv.convert(module, signatures=["other"])
 
 

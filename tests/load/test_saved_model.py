@@ -164,7 +164,7 @@ def test_the_graph_that_is_not_for_training(tf: Any, tmp_path: Path, tags: list[
 
 
 def test_no_such_signature(tf2: Path) -> None:
-    with pytest.raises(InputError, match=r"no signature 'nope'. There are: serving_default, another"):
+    with pytest.raises(InputError, match=r"no signature nope; there are serving_default, another"):
         load(tf2, signatures=["nope"])
 
 

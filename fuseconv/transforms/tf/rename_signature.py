@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fuseconv.errors import InputError, suggestion
+from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.ir.graph import Module
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -21,8 +21,7 @@ def rename_signature(module: Module, rename: Mapping[str, str], report: Report) 
     rename = {old if old in known else old.removesuffix(":0"): new for old, new in rename.items()}
     for old in rename:
         if old not in known:
-            help = suggestion(old, known) or f"; there are {', '.join(known)}"
-            raise InputError(f"--rename {old}={rename[old]}: no signature has an input or output {old}{help}")
+            raise InputError(f"--rename: no signature has an input or output {old}{suggestion_or_all(old, known)}")
     for signature in module.signatures:
         signature.inputs = _renamed(signature.inputs, rename, "inputs")
         signature.outputs = _renamed(signature.outputs, rename, "outputs")

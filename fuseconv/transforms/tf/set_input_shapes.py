@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.input_shapes import full_names, given_to, named, read_shapes
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Shape
@@ -41,7 +41,7 @@ def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | N
     all_names = {name for s in module.signatures for name in full_names(s.names, s.inputs)}
     for name in input_shapes:
         if name not in all_names:
-            raise InputError(f"the model has no input named {name}; it has {', '.join(dict.fromkeys(known)) or 'none'}")
+            raise InputError(f"the model has no input {name}{suggestion_or_all(name, known)}")
     return before != [value.shape for signature in module.signatures for value in signature.graph.inputs]
 
 

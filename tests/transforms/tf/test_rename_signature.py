@@ -29,7 +29,7 @@ def test_new_names() -> None:
 @pytest.mark.parametrize(
     ("rename", "why"),
     [
-        ({"in0": "x"}, "--rename in0=x: no signature has an input or output in0; did you mean i0?"),
+        ({"in0": "x"}, "--rename: no signature has an input or output in0; did you mean i0?"),
         ({"qqq": "x"}, "has an input or output qqq; there are i0, i1, o0, o1"),
         ({"i0": "i1"}, "two inputs of a signature would have the name i1"),
         ({"o0": "x", "o1": "x"}, "two outputs of a signature would have the name x"),
