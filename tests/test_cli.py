@@ -241,7 +241,7 @@ class TestBadInput:
 
     def test_usage(self, model: Path) -> None:
         for args in (["-o"], ["-o", "x", "--batch-size", "0"], ["-o", "x", "--unknown"]):
-            assert fails(2, "convert", model, *args).endswith("`fuseconv convert --help` tells how it is called")
+            assert fails(2, "convert", model, *args).endswith("see `fuseconv convert --help`")
         fails(2, "convert")
         fails(2, "translate")
 

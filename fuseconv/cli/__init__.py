@@ -19,7 +19,7 @@ from fuseconv.cli import completion
 from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
-from fuseconv.cli.values import given, read_metadata, read_options
+from fuseconv.cli.values import given, named_for, read_metadata, read_options, with_suffix
 from fuseconv.collector import collector_paused, importing
 from fuseconv.errors import InputError
 
@@ -134,9 +134,9 @@ _writing = _together(
     click.option("--max-constant-bytes", metavar="N",
                  help="What all constants may take, such as 500M or 2G; by default 16 times the model's size, at least "
                  "256M."),
-    click.option("--print-ir-before", metavar="PASS", multiple=True, shell_complete=completion.passes,
+    click.option("--print-ir-before", metavar="PASS", multiple=True, shell_complete=completion.passes_or_all,
                  help="Print the IR before this pass, or all."),
-    click.option("--print-ir-after", metavar="PASS", multiple=True, shell_complete=completion.passes,
+    click.option("--print-ir-after", metavar="PASS", multiple=True, shell_complete=completion.passes_or_all,
                  help="Print the IR after this pass, or all."),
     click.option("--verify-each", is_flag=True, default=None, help="Verify the IR after each pass."),
     click.option("--report", "report_path", type=_PATH, metavar="FILE.json|FILE.html",
@@ -202,11 +202,12 @@ def convert(
     options = read_options(options) | {"explain": terminal.verbose, "source_graph": report_path is not None}
     if len(models) == 1:
         with importing():
+            from fuseconv import api
             from fuseconv.cli.outputs import convert_one
 
         # What a conversion leaves behind goes with the process. TensorFlow, which verifies, leaves more.
         with collector_paused() if verifying is None else nullcontext():
-            convert_one(terminal, models[0], output, report_path, verifying, options)
+            convert_one(terminal, models[0], output, report_path, verifying, options, api.convert, named_for)
     else:
         from fuseconv.cli.several_models import convert_each
 
@@ -218,7 +219,9 @@ def convert(
     "fuseconv quantize float.tflite -o small.tflite --quantize int8 --calibration-data samples.npz --verify",
 ))  # fmt: skip
 @click.argument("file", type=_PATH)
-@click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
+@click.option("-o", "--output", type=_PATH, required=True,
+              help="The .tflite file to write, - for stdout, or a directory for a file of the same name. With .cc, "
+              ".cpp, .c, .h or .hpp, a C array.")
 @click.option("--quantize", type=_FORMS, required=True, help=_FORMS_HELP)
 @_writing
 @click.pass_obj
@@ -229,11 +232,10 @@ def quantize(terminal: Terminal, file: str, output: str, report_path: str | None
     """
     with importing():
         from fuseconv.api import quantize_file
-        from fuseconv.cli.conversion import convert_to_file
+        from fuseconv.cli.outputs import convert_one
 
     verifying = _verifying(options)
-    written = convert_to_file(terminal, file, output, report_path, verifying, options, quantize_file)
-    written.tell(terminal)
+    convert_one(terminal, file, output, report_path, verifying, options, quantize_file, with_suffix)
 
 
 @main.command(cls=GroupedCommand)
@@ -331,10 +333,14 @@ def fusions(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]
 
 
 @main.command(cls=GroupedCommand)
+@click.argument("names", metavar="[PASS]...", nargs=-1, shell_complete=completion.passes)
 @_plugin
 @click.pass_obj
-def passes(terminal: Terminal, plugins: tuple[str, ...]) -> None:
-    """List the passes of a conversion, in order: what each does, requires and ensures."""
+def passes(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) -> None:
+    """List the passes of a conversion, in order: what each does, requires and ensures; or only those of these names.
+
+    A name may hold wildcards.
+    """
     from functools import reduce
 
     from fuseconv.fuse.plugins import load_registry
@@ -342,7 +348,7 @@ def passes(terminal: Terminal, plugins: tuple[str, ...]) -> None:
     from fuseconv.pipeline import CONVERT
     from fuseconv.report.tables import show_passes
 
-    rows = pass_rows(reduce(insert, load_registry(plugins).passes, CONVERT))
+    rows = _named(pass_rows(reduce(insert, load_registry(plugins).passes, CONVERT)), "name", names, "pass")
     terminal.result({"passes": rows}, lambda out: show_passes(out, rows))
 
 

@@ -25,12 +25,15 @@ def fusions() -> Iterable[str]:
     return (fusion.name for fusion in Registry.builtin().fusions)
 
 
-@_starting
-def passes() -> Iterable[str]:
+def _pass_names() -> Iterable[str]:
     from fuseconv.pass_manager import passes_of
     from fuseconv.pipeline import CONVERT
 
-    return ("all", *(item.name for item in passes_of(CONVERT)))
+    return (item.name for item in passes_of(CONVERT))
+
+
+passes = _starting(_pass_names)
+passes_or_all = _starting(lambda: ("all", *_pass_names()))
 
 
 @_starting

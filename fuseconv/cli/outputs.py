@@ -1,27 +1,30 @@
-"""Where the file of `convert` goes: to the path that is given, one by the model's name, or stdout."""
+"""Where the file of `convert` and `quantize` goes: to the path that is given, one by the model's name, or stdout."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fuseconv.api import convert
+from fuseconv.api import Conversion
 from fuseconv.cli.conversion import convert_to_file
 from fuseconv.cli.terminal import Terminal, say
-from fuseconv.cli.values import STDOUT, named_for
+from fuseconv.cli.values import STDOUT
 from fuseconv.errors import InputError
 
 
 def convert_one(
     terminal: Terminal, model: str, output: str | None, report_path: str | None, verifying: dict[str, Any] | None,
-    options: dict[str, Any],
+    options: dict[str, Any], convert: Callable[..., Conversion], named_for: Callable[[str], str],
 ) -> None:  # fmt: skip
     """Convert one model to the file `output`, "-" for stdout, or one by the model's name if `output` is a directory or
-    None; tell of it."""
+    None; tell of it.
+
+    convert: the function of `fuseconv.api` that does so. named_for: what names the file for the model."""
     if output == STDOUT:
-        _to_stdout(terminal, model, report_path, verifying, options)
+        _to_stdout(terminal, model, report_path, verifying, options, convert)
         return
     if output and os.path.isdir(output) and os.path.realpath(output) == os.path.realpath(model):
         raise InputError(f"--output {output} is the directory of the model: name a file, or another directory")
@@ -33,8 +36,9 @@ def convert_one(
 
 
 def _to_stdout(
-    terminal: Terminal, model: str, report_path: str | None, verifying: dict[str, Any] | None, options: dict[str, Any]
-) -> None:
+    terminal: Terminal, model: str, report_path: str | None, verifying: dict[str, Any] | None, options: dict[str, Any],
+    convert: Callable[..., Conversion],
+) -> None:  # fmt: skip
     """Write the model's bytes to stdout, warnings to stderr. A model that fails its verification is not written. Raises
     InputError if --json wants stdout too, or it is a terminal."""
     if terminal.json:

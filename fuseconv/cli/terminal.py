@@ -138,16 +138,6 @@ def say(what: str, sentence: str) -> None:
     click.echo(f"fuseconv: {what}: {''.join(c if c.isprintable() else ' ' for c in sentence)}", err=True)
 
 
-def _refuse_empty(ctx: click.Context, args: list[str]) -> None:
-    """Raise UsageError for what is "", as of a variable of the shell that is not set; a path would be the working
-    directory."""
-    for before, arg in zip(["", *args], args):
-        option, equals, value = arg.partition("=")
-        if not arg or (option.startswith("--") and equals and not value):
-            name = next((each for each in (option, before) if each.startswith("-")), "an argument")
-            raise click.UsageError(f"{name} is empty", ctx)
-
-
 class Command(click.Command):
     """A command with the options that all have; turns errors into a sentence and an exit code."""
 
@@ -159,16 +149,6 @@ class Command(click.Command):
             click.Option(["-v", "--verbose"], is_flag=True, help="Print every detail, and what the runtimes log."),
             click.Option(["--debug"], is_flag=True, help="Print a traceback with an error."),
         ]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        asked_for_json = "--json" in args
-        try:
-            _refuse_empty(ctx, args)
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            if asked_for_json:
-                print_document(failure_document(error))
-            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         common = {name: ctx.params.pop(name) for name in ("json", "quiet", "verbose", "debug")}

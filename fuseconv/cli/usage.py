@@ -8,7 +8,7 @@ import click
 from click import types
 
 from fuseconv.cli.config import PYPROJECT, defaults_of
-from fuseconv.cli.terminal import Command, Program, say, usage_sentence
+from fuseconv.cli.terminal import Command, Program, failure_document, print_document, say, usage_sentence
 from fuseconv.errors import InputError
 
 # Options that all commands have, which may stand before the command as well.
@@ -39,13 +39,15 @@ class Usage(Program):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         count = next((number for number, arg in enumerate(args) if arg not in _COMMON), len(args))
-        if count < len(args) and not args[count].startswith("-"):
-            args = [args[count], *args[:count], *args[count + 1 :]]
-        with _one_style(ctx):
+        with _one_style(ctx, args):
+            if args and count == len(args):
+                raise click.UsageError("Missing command", ctx)
+            if args and not args[count].startswith("-"):
+                args = [args[count], *args[:count], *args[count + 1 :]]
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        with _one_style(ctx):
+        with _one_style(ctx, args):
             return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -72,7 +74,8 @@ class GroupedCommand(Command):
         ))  # fmt: skip
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        with _one_style(ctx):
+        with _one_style(ctx, list(args)):  # click takes them out as it reads them
+            _refuse_empty(ctx, args)
             return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -90,19 +93,34 @@ class GroupedCommand(Command):
                     formatter.write_dl(rows[heading])
 
 
-class _one_style:
-    """Let an error of usage be told as all others are: "fuseconv: error: ...", and where there is help."""
+def _refuse_empty(ctx: click.Context, args: list[str]) -> None:
+    """Raise UsageError for what is "", as of a variable of the shell that is not set; a path would be the working
+    directory."""
+    for before, arg in zip(["", *args], args):
+        option, equals, value = arg.partition("=")
+        if not arg or (option.startswith("--") and equals and not value):
+            name = next((each for each in (option, before) if each.startswith("-")), "an argument")
+            raise click.UsageError(f"{name} is empty", ctx)
 
-    def __init__(self, ctx: click.Context) -> None:
-        self.help = f"`{ctx.command_path} --help` tells how it is called"
+
+class _one_style:
+    """Let an error of usage be told as all others are: "fuseconv: error: ...", where there is help, and as JSON if
+    `args` ask for that."""
+
+    def __init__(self, ctx: click.Context, args: list[str]) -> None:
+        self.asked_for_json = "--json" in args
+        self.help = f"see `{ctx.command_path} --help`"
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, click.UsageError) and not isinstance(error, click.exceptions.NoArgsIsHelpError):
-            message = f"{usage_sentence(error)}; {self.help}"
+            told = usage_sentence(error)
+            message = f"{told}{'' if told.endswith('?') else ';'} {self.help}"
             error.show = lambda file=None: say("error", message)  # type: ignore[method-assign]
+            if self.asked_for_json:
+                print_document(failure_document(error))
 
 
 def _configure(ctx: click.Context, parameter: click.Parameter, path: str | None) -> None:

@@ -70,3 +70,8 @@ def named_for(model: str) -> str:
     if not name:
         raise InputError(f"{model} has no name for the file: give --output")
     return name + _SUFFIX
+
+
+def with_suffix(file: str) -> str:
+    """Return the name that a .tflite file keeps in another directory: "a/b.tflite" -> "b.tflite"."""
+    return Path(file).stem + _SUFFIX

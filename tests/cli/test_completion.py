@@ -13,7 +13,9 @@ from fuseconv import cli
     ("convert model --fuse keras_", {"keras_lstm"}, {"gelu"}),
     ("convert model --no-fuse gel", {"gelu"}, {"keras_lstm"}),
     ("fusions gel", {"gelu"}, {"rnn"}), ("quantize x.tflite --print-ir-after cano", {"canonicalize"}, {"lower"}),
-    ("convert model --print-ir-before a", {"all"}, {"lower"}), ("convert model --rnn a", {"auto"}, {"fused"}),
+    ("convert model --print-ir-before a", {"all"}, {"lower"}),
+    ("passes low", {"lower"}, {"inline"}), ("passes al", set(), {"all"}),
+    ("convert model --rnn a", {"auto"}, {"fused"}),
 ])  # fmt: skip
 def test_names_are_completed(line: str, offered: set[str], not_offered: set[str]) -> None:
     *args, incomplete = line.split()

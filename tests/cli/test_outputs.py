@@ -43,3 +43,17 @@ def test_stdout_gets_the_bytes_and_nothing_else(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "report.json").read_text())["model"] == str(MODEL)
     result = _run("convert", MODEL, "-o", "-", "--json")
     assert result.exit_code == 2 and "both write to stdout" in result.stderr
+
+
+def test_quantize_writes_where_convert_does(tmp_path: Path) -> None:
+    file, folder = tmp_path / "small.tflite", tmp_path / "files"
+    fuseconv.convert(MODEL, file)
+    folder.mkdir()
+    data = fuseconv.quantize_file(file, quantize="float16").data
+    to_stdout = _run("quantize", file, "-o", "-", "--quantize", "float16")
+    assert to_stdout.exit_code == 0 and to_stdout.stdout_bytes == data
+    to_folder = _run("quantize", file, "-o", folder, "--quantize", "float16")
+    assert (to_folder.exit_code, to_folder.stderr) == (0, f"fuseconv: note: wrote {folder}/small.tflite\n")
+    assert (folder / "small.tflite").read_bytes() == data
+    beside = _run("quantize", file, "-o", tmp_path, "--quantize", "float16")
+    assert beside.exit_code == 2 and "would overwrite the model" in beside.stderr

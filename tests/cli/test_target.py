@@ -105,7 +105,8 @@ def test_wrong_use_is_told(file: Path, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text(json.dumps({"schema_version": REPORT_VERSION, "ops": [], "nodes": []}))
     wrong: list[tuple[list[object], str]] = [
         (["--strict"], "are for a --target: add it"),
-        (["--target", "gpux"], "no target is called gpux; did you mean gpu?; there are gpu, coreml"),
+        (["--target", "gpux"], "no target is called gpux; did you mean gpu?"),
+        (["--target", "zzz"], "no target is called zzz; there are gpu, coreml"),
         (["--target", "gpu", "--report", tmp_path / "r.json"], "is no report that convert --report FILE.json wrote"),
         (["--target", "gpu", "--report", tmp_path / "other.json"], "is of another file"),
         (["--target", "gpu", "--report", tmp_path / "none.json"], "none.json"),

@@ -71,15 +71,15 @@ def test_the_version_is_short() -> None:
 
 @pytest.mark.parametrize("args", [
     ["convrt"], ["convert"], ["convert", "--unknown"], ["--unknown"], ["fusions", "--json", "-x"],
-    ["quantize", MODEL, "-o", "x.tflite", "--json"],
+    ["quantize", MODEL, "-o", "x.tflite", "--json"], ["convrt", "--json"], ["--json"], ["--unknown", "--json"],
 ])  # fmt: skip
 def test_errors_of_usage_are_one_sentence(args: list[str]) -> None:
     result = _run(*args)
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith("fuseconv: error: ") and line.endswith("--help` tells how it is called")
+    assert line.startswith("fuseconv: error: ") and line.endswith("--help`")
     if "--json" in args:
-        assert line.startswith(f"fuseconv: error: {json.loads(result.stdout)['error']['message']}; `fuseconv")
+        assert line.startswith(f"fuseconv: error: {json.loads(result.stdout)['error']['message']}")
     else:
         assert not result.stdout
 
@@ -93,6 +93,12 @@ def test_errors_of_usage_are_one_sentence(args: list[str]) -> None:
 def test_names_are_suggested(args: list[str], sentence: str) -> None:
     result = _run(*args)
     assert (result.exit_code, result.stderr) == (2, f"fuseconv: error: {sentence}\n")
+
+
+def test_passes_by_name() -> None:
+    rows = json.loads(_run("passes", "fuse-*", "lower", "--json").stdout)["passes"]
+    assert {row["name"] for row in rows} >= {"fuse-composites", "lower"}
+    assert all(row["name"] == "lower" or row["name"].startswith("fuse-") for row in rows)
 
 
 def test_fusions_by_name() -> None:
