@@ -34,6 +34,7 @@ _MODULE = '''"""A converter module of fuseconv: a fusion of a function that mode
 
 from fuseconv.fuse.match import Fusion, composite
 from fuseconv.lower.rules import lowers
+from fuseconv.tf.shape_functions.registry import infers
 
 # What the function implements, its operands and results, and its attributes with their defaults.
 CLIPPED_ADD = composite("{name}.ClippedAdd", "x y -> sum", {{"limit": 6.0}})
@@ -57,6 +58,11 @@ FUSIONS = [Fusion("{name}_clipped_add", "ADD", CLIPPED_ADD, rewrite, check)]
 def scale(tfl, x, *, factor=1.0, T=None):
     """x * factor"""
     return tfl.mul(x, factor)
+
+
+@infers("{title}Scale")
+def scale_shape(op, x):
+    return x.shape
 '''
 
 _TEST = '''"""The fusion and the rule compute what they stand for."""
@@ -96,6 +102,9 @@ def test_the_rule_computes_the_op():
     node.attr["T"].CopyFrom(float32)
     node.attr["factor"].f = 2.5
     data = fuseconv.convert(graph, outputs=["y"], plugins=["{name}"]).data
+    file = fuseconv.inspect(data)
+    y = file["subgraphs"][0]["tensors"][file["signatures"][0]["outputs"]["y"]]
+    assert y["shape"] == [2, 3]
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_allclose(TFLiteFile(data).run("serving_default", {{"x": x}})["y"], 2.5 * x)
 

@@ -41,7 +41,9 @@ class OpTable(dict[str, T]):
         """Enter an item. Raises InputError, which names both owners, if the name is taken."""
         for table in filter(None, (self, self._extends)):
             if name in table:
-                raise InputError(f"{name} is claimed by both {table.owners[name]} and {owner}; leave one out")
+                first = table.owners[name]
+                help = "which cannot be replaced" if first.startswith("fuseconv.") else "leave one out"
+                raise InputError(f"{name} is claimed by both {owner} and {first}; {help}")
         self[name] = item
         self.owners[name] = owner
 

@@ -32,6 +32,7 @@ def test_what_it_offers(tmp_path: Path) -> None:
     write_plugin("acme", folder)
     registry = load_registry([folder / "acme.py"])
     assert not registry.warnings and "AcmeScale" in registry.rules
+    assert ("AcmeScale", f"the shape function for AcmeScale of {folder / 'acme.py'}") in registry.offered_ops
     assert [fusion.name for fusion in registry.fusions][-1] == "acme_clipped_add"
     assert '[project.entry-points."fuseconv.plugins"]\nacme = "acme"' in (folder / "pyproject.toml").read_text()
 
