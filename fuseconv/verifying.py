@@ -346,7 +346,7 @@ def _require_same_names(ends: str, signature: str, model: Collection[str], file:
     if set(model) != set(file):
         theirs, ours = (", ".join(sorted(names)) or "none" for names in (model, file))
         raise VerificationError(
-            f"the {ends} of the signature {signature!r} differ: {theirs} in the model, {ours} in the file"
+            f"the {ends} of the signature {signature!r} differ: the model has {theirs}; the file has {ours}"
         )
 
 

@@ -87,9 +87,9 @@ def test_a_frozen_graph_is_cut_at_the_tensors_that_are_named(tmp_path: Path) -> 
     assert verify(path, renamed, inputs=["first"], outputs=["second"], rename={"first": "x"}).passed
     with pytest.raises(VerificationError, match="outputs differ from the model"):
         verify(path, renamed).check()
-    with pytest.raises(VerificationError, match=r"inputs .* differ: x in the model, first in the file"):
+    with pytest.raises(VerificationError, match=r"inputs .* differ: the model has x; the file has first"):
         verify(path, data, inputs=["x"])
-    with pytest.raises(VerificationError, match=r"outputs .* differ: first in the model, second in the file"):
+    with pytest.raises(VerificationError, match=r"outputs .* differ: the model has first; the file has second"):
         verify(path, data, inputs=["first"], outputs=["first"])
     with pytest.raises(InputError, match=r"no tensor 'nothing', which --inputs or --outputs names"):
         verify(path, data, outputs=["nothing"])
@@ -156,8 +156,8 @@ def test_another_model_is_caught(tmp_path: Path) -> None:
     assert result.outputs[0].relative == pytest.approx(1 / 3, rel=1e-5)
     assert not result.passed
     for model, why in [
-        (renamed, "outputs of the signature 'serving_default' differ: z in the model, y in the file"),
-        (other_input, "inputs of the signature 'serving_default' differ: a in the model, x in the file"),
+        (renamed, "outputs of the signature 'serving_default' differ: the model has z; the file has y"),
+        (other_input, "inputs of the signature 'serving_default' differ: the model has a; the file has x"),
         (other_size, r"'x' has the shape \[\?,5\] in the model, and \[\?,4\] by the file"),
         (other_type, "'x' is int32 in the model and float32 in the file"),
         (other_name, "a signature 'serving_default', which the model has not"),

@@ -123,7 +123,7 @@ class _Uses:
         weights = self.weights[op]
         count = _count(weights)
         if count < LEAST_ELEMENTS:
-            return f"of {count} weights, 8 bits save less than rounding costs"
+            return f"with fewer than {LEAST_ELEMENTS:,} weights, 8 bits save less than rounding costs"
         if moving and op.type == "CONV_2D":
             return "beside recurrent states of a dynamic batch its kernel would lose what it computes of int8 weights"
         for value in weights:

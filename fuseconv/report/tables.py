@@ -153,9 +153,12 @@ def _quantized(report: Report) -> str:
     parts = [f"{count} {kind}" for kind, count in counts.most_common()] or ["nothing"]
     saved = sum(item.before - item.after for item in report.quantized)
     whys = Counter(item.why for item in report.quantized if item.why)
-    reasons = [f"{count}: {escape_controls(why)}" for why, count in whys.most_common(_NAMES)]
+    reasons = [
+        f"{count} {'stay' if count > 1 else 'stays'} float: {escape_controls(why)}"
+        for why, count in whys.most_common(_NAMES)
+    ]
     text = " · ".join(parts) + (f", {size(saved)} saved" if saved else "")
-    return text + (f"  (stays float: {'; '.join(reasons)})" if reasons else "")
+    return text + (f"  ({'; '.join(reasons)})" if reasons else "")
 
 
 def _show_pass_runs(out: Console, report: Report) -> None:

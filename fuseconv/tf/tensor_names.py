@@ -156,9 +156,10 @@ class TensorNames:
         alike = [name for name in nodes if len(node) > 2 and node.lower() in name.lower()]
         if alike:
             return f"the model has no tensor or layer of that name; there are {_some(alike)}"
+        help = suggestion(node, nodes[:_MOST_COMPARED]) if "/" in node else ""
         parts = dict.fromkeys(part for name in nodes for part in name.split("/"))
         known = [*dict.fromkeys(name.rpartition("/")[2] for name in nodes), *parts]
-        help = suggestion(node.rpartition("/")[2], dict.fromkeys(known[:_MOST_COMPARED]))
+        help = help or suggestion(node.rpartition("/")[2], dict.fromkeys(known[:_MOST_COMPARED]))
         return f"the model has no tensor or layer of that name{help or f'; there are {_some(nodes)}'}"
 
 

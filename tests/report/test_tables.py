@@ -154,10 +154,10 @@ def test_what_is_quantized() -> None:
     report.quantize(op, "w", "int8", 4000, 1000)
     report.quantize(op, "b", "float32", 40, 40, "it is \x1bsmall")
     report.quantize(op, "", "int8")
-    quantized = "1 int8 constants · 1 int8 ops, 3.0 kB saved  (stays float: 1: it is \\x1bsmall)"
+    quantized = "1 int8 constants · 1 int8 ops, 3.0 kB saved  (1 stays float: it is \\x1bsmall)"
     assert f"Quantized {quantized}\n" in plain(tables.show_conversion, report)
     report.quantized = report.quantized[1:2]
-    quantized = "nothing  (stays float: 1: it is \\x1bsmall)"
+    quantized = "nothing  (1 stays float: it is \\x1bsmall)"
     assert f"Quantized {quantized}\n" in plain(tables.show_conversion, report)
 
 

@@ -75,6 +75,7 @@ def test_a_name_in_full_its_end_or_a_layer(names: TensorNames, name: str, found:
         ("kernel", "that is a constant of the model"),
         ("prod", "there are first/dense/product, second/dense/product"),
         ("secnd", "did you mean second?"),
+        ("second/dense/prodct", "did you mean second/dense/product?"),
         ("qqqq", "the model has no tensor or layer of that name; there are first/dense/product"),
         ("", "the model has no tensor or layer of that name"),
     ],
