@@ -43,8 +43,8 @@ _KINDS: dict[Any, tuple[str, tuple[Any, ...], tuple[type, ...]]] = {
 
 
 def checked_arguments(function: _Function) -> _Function:
-    """Let a function take arguments by the names of the command line, too, and say what was meant by others, as Python
-    knows of no names that are alike; and hold values to the types that they are annotated with.
+    """Let a function take arguments by the names of the command line too, suggest a name for one that it does not know,
+    and hold values to the types that they are annotated with.
 
     A list may be anything that yields items; the function gets a tuple. Raises InputError for a name that is none, one
     that is given twice, and a value of another type."""

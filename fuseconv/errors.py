@@ -114,9 +114,9 @@ def is_ours(function: Callable) -> bool:
 
 
 def module_error(what: str, function: Callable, error: Exception | str) -> Exception:
-    """Return what to raise where a converter module is wrong: for a plug-in an InputError that names its function's
-    file and line, for one of fuseconv's own, which is a defect of ours, the error itself. error: what was raised, or a
-    sentence.
+    """Return what to raise where a converter module is wrong. For a plug-in that is an InputError that names its
+    function's file and line; for one of fuseconv's own, a defect of ours, the error itself. error: what was raised, or
+    a sentence.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}" if code else function.__module__

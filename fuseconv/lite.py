@@ -144,8 +144,9 @@ class TFLiteConverter(_Settings, metaclass=_Elsewhere):
     """Convert a model as `fuseconv.convert` does, by the settings of `tf.lite.TFLiteConverter`.
 
     optimizations: with `Optimize.DEFAULT` in it weights are stored in 8 bits, or in 16 if `target_spec.supported_types`
-    is {float16}, or all is computed in integers if there is a `representative_dataset`: a function that yields samples,
-    each a list of arrays in the order of the inputs, a dict by their names, or (signature, dict).
+    is {float16}, or all is computed in integers if there is a `representative_dataset`.
+    representative_dataset: a function that yields samples. Each is a list of arrays in the order of the inputs, a dict
+    by their names, or (signature, dict).
     inference_input_type, inference_output_type: types of inputs and outputs of files in integers.
     allow_custom_ops: write ops that TFLite does not know as custom ones.
     Attributes that are not named here are refused with AttributeError when they are set.

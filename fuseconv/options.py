@@ -145,9 +145,9 @@ class Options(QuantizeOptions):
         faster; "loop", "unroll" and "auto" (the faster one) make no fused ones.
     rnn_state: "written" lets the file write the first states of recurrent ops on every invoke; "variable" leaves states
         of zeros to the runtime, which clears them in reset_all_variables only.
-    target: "gpu", "micro", ... or a plug-in's: ops are written in forms that it takes, where they compute the same, and
-        `report.target` tells which it refuses all the same; the batch is 1, and recurrent layers become what it has,
-        unless `batch_size` and `rnn` say otherwise.
+    target: "gpu", "micro", ... or a plug-in's. Ops are written in forms that it takes, where these compute the same,
+        and `report.target` tells which ops it refuses still. The batch is 1, and recurrent layers become what the
+        target has, unless `batch_size` and `rnn` say otherwise.
     composites: globs of the composites that are written, such as "odml.*", with the ops that they stand for as their
         functions; by default those that the target takes.
     trust_model: load code that a Keras file names.

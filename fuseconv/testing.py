@@ -150,9 +150,10 @@ def check(
 
     batches: the sizes that an unknown first dimension takes; other unknown ones are 5 larger. ops: the types of the
     file's ops, in any order. inputs: arrays, used in every run, or a function of a generator, a shape and a numpy type
-    that draws one; default: normally distributed floats, integers of 8 bits from their whole range, others within 10 of
-    zero or of the largest of 32 or 64 bits. static: convert a second time with the unknown dimensions fixed. reference:
-    a function that computes the same, for one whose ops TensorFlow does not run on a CPU. custom_ops: what custom ops
+    that draws one. By default floats are normally distributed, integers of 8 bits come from their whole range, and
+    others lie within 10 of zero, or of the largest of 32 or 64 bits. static: convert a second time with the unknown
+    dimensions fixed. reference: a function that computes the same, where TensorFlow does not run the ops on a CPU.
+    custom_ops: what custom ops
     of the file compute, by their names: functions of arrays, as `CustomOpFile` calls them; or names alone, as an
     option. options: those of `fuseconv.convert`.
     """

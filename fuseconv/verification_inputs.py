@@ -197,8 +197,8 @@ def _random_array(shape: tuple[int, ...], dtype: np.dtype, limits: Range, random
 def given_batches(
     original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], given: Arrays
 ) -> Iterator[list[Run]]:
-    """Yield the caller's arrays twice, or the samples that they hold; and where the batch is dynamic with two more
-    rows, the first ones again, if the original takes that: a first dimension need not be the batch."""
+    """Yield the caller's arrays twice, or the samples that they hold. Where the batch is dynamic, yield them with two
+    more rows too, the first ones again, if the original takes that: a first dimension need not be the batch."""
     feeds = feeds_of(given, specs, signature)
     # Called for each run, as a model may keep state.
     yield [(feed, call_original(original, signature, feed)) for feed in (feeds * 2 if len(feeds) == 1 else feeds)]

@@ -191,8 +191,8 @@ def verify(
     """Compare a model with the file that was made from it; see the module's docstring for how.
 
     model: what `convert` takes. tflite: the file's path, or its bytes. data: an .npz file, or arrays, by input name, to
-    run in place of random ones (the second batch then has two rows more, the first ones again): as the signature takes
-    them, or samples of that, of one dimension more. samples: dicts of arrays, such as a conversion returns, to run
+    run in place of random ones: as the signature takes them, or samples of that, of one dimension more. The second
+    batch then has two more rows, the first ones again. samples: dicts of arrays, such as a conversion returns, to run
     instead of random ones where they are of a signature. signatures: those to run, by default all of the file, or all
     that the data serves. tags, plugins, trust_model, follow_links, inputs, outputs, rename: as for `convert`.
     input_shapes: sizes for dimensions that the model leaves open, batch_size for first ones, by the names that the file

@@ -139,9 +139,10 @@ class Fusion:
     emits: the TFLite op that it makes, for listings. root: a composite, or patterns over primitive ops. Where several
     patterns match, of this and other fusions, the largest is tried first; of composites, the one with the most exact
     name. check only reads and refuses with a sentence; rewrite(tfl, m) builds, and returns the result, a list of the
-    results, or a dict from their names to values; it may refuse too, where only building tells. draw(rng, m): arrays
-    for some operands, by name, to run the body of a composite or the ops of a pattern on where any numbers would not do
-    (places in a table, boxes); the shapes in `m` are static then, and what is drawn takes the operand's type.
+    results, or a dict from their names to values; it may refuse too, where only building tells. draw(rng, m) returns
+    arrays for some operands, by name: the body of a composite, or the ops of a pattern, runs on them where arbitrary
+    numbers would not do (places in a table, boxes). The shapes in `m` are static then, and what is drawn takes the
+    operand's type.
     """
 
     name: str

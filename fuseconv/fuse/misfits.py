@@ -1,4 +1,4 @@
-"""Warn of what plug-ins offer that no model can meet, which would do nothing, in silence: patterns, rules, shape
+"""Warn of what plug-ins offer that no model can meet, and that would silently do nothing: patterns, rules, shape
 functions and folders of misspelled ops, and patterns that give an op a wrong number of operands."""
 
 from __future__ import annotations

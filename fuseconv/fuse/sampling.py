@@ -24,9 +24,9 @@ _LARGEST_SIZE = 64
 def sizes(operands: Iterable[Value | None]) -> list[dict[str, int]]:
     """Return small values for the unknown sizes of operands, in the order in which to try them.
 
-    Two inputs each have a batch of their own, as far as anybody knows, so a size goes by the axis where it first
-    stands: mostly those that must be equal are, and axes that are mixed up show. Failing that, all are the same, and
-    then all are what another size is that they may have to equal."""
+    As far as anybody knows, each input has a batch of its own. So a size goes by the axis where it first stands: sizes
+    that must be equal mostly are, and axes that are mixed up show. Failing that, all are the same, and then all are
+    what another size is that they may have to equal."""
     unknown: dict[str, int] = {}
     known: set[int] = set()
     for value in operands:

@@ -1,7 +1,7 @@
 """The built-in converter modules, one file a fused op or a family.
 
-Composites are functions that the model annotates. Patterns are of two kinds: over `tf` ops, where an expression is one
-op of TFLite (gelu, softmax written out), and over `tfl` ops behind the lowering, where a chain of ops is one (biases,
+Composites are functions that the model annotates. Patterns are of two kinds. Those over `tf` ops make one TFLite op of
+an expression (gelu, softmax written out). Those over `tfl` ops, behind the lowering, make one op of a chain (biases,
 batch norms, activations, padding): there one form serves every variant that TensorFlow has of it.
 """
 

@@ -4,10 +4,10 @@ The contract is this project's own (transforms/rnn/merge_bidirectional.py pairs 
 composites `lstm_*` and `rnn_*` of one direction have behind it, for the layer that goes forwards and for the one that
 goes backwards. All outputs of both stand in the order of x, so that the backward layer ends with its first one.
 
-The op is built with an output for each direction. With `merge_outputs` the LSTM's kernel, where x is batch-major, steps
-through its states by the width of both outputs: wrong results, and writes beyond the tensors, for any row of the batch
-but the first. Without it, and the RNN's kernel in all forms, results are those of two ops and REVERSE_V2 to the last
-bit, for any batch, and take the same time. Both layers of an LSTM must have the same number of units.
+The op is built with an output for each direction. With `merge_outputs` and a batch-major x the LSTM's kernel steps
+through its states by the width of both outputs. For any row of the batch but the first it computes wrong results, and
+writes beyond the tensors. Without it, and the RNN's kernel in all forms, results are those of two ops and REVERSE_V2 to
+the last bit, for any batch, and take the same time. Both layers of an LSTM must have the same number of units.
 """
 
 from __future__ import annotations

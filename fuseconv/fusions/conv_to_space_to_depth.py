@@ -1,7 +1,7 @@
 """Convolution with an identity filter, whose stride is its window -> SPACE_TO_DEPTH.
 
-Keras cuts an image into patches with the filter that is an identity matrix: measured on 1 thread, 224 x 224 x 3 in
-windows of 16, 844 us as a convolution and 10 us so.
+Keras cuts an image into patches by a filter that is an identity matrix. On 1 thread, 224 x 224 x 3 in windows of 16
+takes 844 us as a convolution and 10 us as SPACE_TO_DEPTH.
 """
 
 from __future__ import annotations

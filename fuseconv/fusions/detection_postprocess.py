@@ -77,8 +77,8 @@ def rewrite(tfl: Builder, m: Match) -> list[Value]:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Draw boxes of the size of an image, of which some overlap. From few to half of them have a score above the
-    threshold; the scores of a box are alike in all classes, so that it shows whether it is taken for one of them or for
+    """Draw boxes of the size of an image, of which some overlap. A few of them, up to half, have a score above the
+    threshold. The scores of a box are alike in all classes, which shows whether it is taken for one class or for
     several.
     """
     _, count, classes = m.scores.shape

@@ -5,11 +5,12 @@ Lite's guide "RNN conversion"). Gates stand in the order i, f, c, o, which is TF
 [time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u]. With go_backwards the sequence is
 reversed first. The results are the last output, all outputs, the last h and c, and a mark of Keras's own.
 
-What is recognized in loops uses more of what the kernel computes, by operands and attributes that Keras has not:
-peephole [3u], the weights by which the gates i and f see the old cell state and o the new one; projection [u, out] of
-the output, with which recurrent is [out, 4u]; the activation (tanh, relu, relu6) of candidate and cell state; numbers
-to which the cell state and the projected output are clipped; coupled, without an input gate: the weights are those of
-f, c, o, and what the forget gate does not keep is what enters.
+Cells that are recognized in loops use more of the kernel, by operands and attributes that Keras lacks:
+- peephole [3u]: the weights by which the gates i and f see the old cell state, and o the new one.
+- projection [u, out] of the output; recurrent then is [out, 4u].
+- activation (tanh, relu, relu6): that of the candidate and of the cell state.
+- cell_clip, proj_clip: bounds of the cell state and of the projected output.
+- coupled: there is no input gate. The weights are those of f, c, o, and what the forget gate does not keep enters.
 """
 
 from __future__ import annotations

@@ -4,15 +4,16 @@ The contracts are this project's own. `masked_lstm_*` and `masked_rnn_*` take an
 lstm.py and rnn.py), and one of mask and lengths. mask is bool [batch, time], or [time, batch] with time_major, or one
 row for the whole batch. It is true at the steps that count, and is reversed with x where go_backwards says so. lengths
 is int32 [batch]: the first so many steps count, after x is reversed. A step that does not count leaves the states as
-they are, and puts out, with hold_output, what the step before it put out, else output0 [batch, out]; with hold_output,
-output0 is put out until a step counts. No output0 is zeros.
+they are. It puts out output0 [batch, out], or with hold_output what the step before it put out, which is output0 until
+a step counts. No output0 is zeros.
 
-The kernels take no mask. What a layer makes of the steps that count does not depend on where the others stand, so these
-are moved behind them, row by row: of numbers that are 1 for steps that count and else 0, TOPK_V2 gives the order, as it
-puts the first of equal ones first. An output then is the kernel's at the place that tells how many steps have counted,
-in a sequence with output0 in front, and the last state that of as many steps as count in all. The cell state of an LSTM
-is never put out, so it must be the last one in the op: where it is read, x gets one more column, which opens the forget
-gate and closes the input gate at the steps that stand last, so that the cell state stays what it is to the last bit.
+The kernels take no mask. What a layer makes of the steps that count does not depend on where the others stand, so the
+others are moved to the end of each row. TOPK_V2 gives the order, of numbers that are 1 for steps that count and 0 for
+others: of equal numbers it puts the first one first. An output then is the kernel's at the place that tells how many
+steps have counted, in a sequence with output0 in front, and the last state that of as many steps as count in all. The
+cell state of an LSTM is never put out, so it must be the last one in the op. Where it is read, x gets one more column:
+it opens the forget gate and closes the input gate at the steps that stand last, and the cell state stays the same to
+the last bit.
 """
 
 from __future__ import annotations

@@ -16,11 +16,12 @@ TensorFlow's body is no plain suppression, and the kernel gets its operands so t
   are left out.
 The kernel takes one image. Those of a batch of unknown size go through it in a loop.
 
-What is not the same: with coordinates in [0, 1], where the 1e-8 is not lost in rounding, the choice between two boxes
-whose overlap is within 1e-8 / union of the threshold; boxes and scores that are no finite numbers, the latter below a
-threshold other than -infinity, of which the body makes NaN; an iou_threshold of 0 that is known only at run time, at
-which the body keeps all of the first tile and nothing else; and a chain of five boxes or more of which two overlap by
-the threshold to the last bit, after which the body may stop too early.
+The result differs from the body's in four cases:
+- Two boxes whose overlap is within 1e-8 / union of the threshold: with coordinates in [0, 1] the 1e-8 is not lost in
+  rounding, and another box may be chosen.
+- Boxes and scores that are not finite: the body makes NaN of them, of scores if the threshold is not -infinity.
+- An iou_threshold of 0 that is known only at run time: the body keeps the whole first tile and nothing else.
+- A chain of five or more boxes, of which two overlap by exactly the threshold: the body may stop too early behind it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Weights that others read too: what is folded into them would be written to the file beside them.
 
-The language model's head is its table of embeddings: a factor in front of it costs one small op as an op, and the
-largest weight of the model, once more, as a part of the weights. Layers that several branches or signatures share take
-a factor if all of them do.
+A language model's head is its table of embeddings. A factor in front of it costs one small op; in the weights it would
+cost the largest weight of the model once more. Layers that several branches or signatures share take a factor if all of
+them do.
 """
 
 from __future__ import annotations

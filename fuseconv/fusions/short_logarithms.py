@@ -1,8 +1,8 @@
 """Softplus and log1p in few ops, where nobody sees the digits that the few lose of small results.
 
-The short forms are right to 2e-7, but not to 2e-7 of a result near 0. Added to a constant of half or more, that is all
-that float32 holds of the sum: the concentrations softplus(x) + 1 of Beta and Dirichlet distributions, the shifted
-softplus of SchNet, 1 + log1p(counts). And 1 + x loses nothing of a whole number.
+The short forms are right to 2e-7, but not to 2e-7 of a result near 0. In a sum with a constant of one half or more,
+float32 holds no more of it. Examples are softplus(x) + 1, the concentration of Beta and Dirichlet distributions,
+SchNet's shifted softplus, and 1 + log1p(counts). And 1 + x loses nothing of a whole number.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Budget:
     """The limits of one conversion, and what is spent of them.
 
     measure: returns the size of the model on disk, which is asked for once a model takes more than any may.
-    constant_bytes: what all constants that the conversion loads or makes may take in all, if the user says so; else
-    256 MB, or 16 bytes for each byte of the model where that is more. least: what they may take whatever its size."""
+    constant_bytes: what all constants that the conversion loads or makes may take together. By default it is 256 MB, or
+    16 bytes for each byte of the model where that is more. least: what they may take whatever its size."""
 
     def __init__(self, measure: Callable[[], int], constant_bytes: int | None = None) -> None:
         self._measure = measure

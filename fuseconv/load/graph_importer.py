@@ -330,9 +330,9 @@ class _Builder:
         return op
 
     def _attrs(self, node: Any, op_def: OpDef | None) -> dict[str, Any]:
-        """Return the attributes of a node that its results may depend on: none that only say types and counts, which
-        operands and results tell, where the node is to run, or what holds by default. Raises InputError for one that is
-        missing, of another type, or that the definition does not allow."""
+        """Return the attributes of a node that its results may depend on. Left out are types and counts, which operands
+        and results tell, where the node is to run, and defaults. Raises InputError for one that is missing, of another
+        type, or that the definition does not allow."""
         if op_def is None:
             return {key: attrs.attr(value) for key, value in attrs.sorted_items(node.attr) if not key.startswith("_")}
         found: dict[str, Any] = {}

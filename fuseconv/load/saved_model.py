@@ -29,9 +29,9 @@ _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()) -> Module:
     """Load a SavedModel as a module.
 
-    signatures: the names of those to take; nothing: all, "serving_default" first. tags: of the meta graph to take;
-    nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
-    Hub have what is not for training. Raises InputError if something is not there or is damaged."""
+    signatures: the names of those to take; nothing: all, "serving_default" first. tags: those of the meta graph to
+    take. By default it is the one tagged "serve", or the only one, or the one without tags, as modules for TensorFlow
+    1's Hub have for inference. Raises InputError if something is not there or is damaged."""
     meta = _meta_graph(_read(files, "SavedModelOutline"), tags, files.root)
     if _lacks_signatures(meta):
         meta = meta_graph(files, tags)

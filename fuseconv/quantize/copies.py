@@ -1,7 +1,7 @@
 """Which ops of a graph are copies of each other, as those of the steps of an unrolled loop are.
 
-Steps that were unrolled here come of the same nodes of the model. Those of a loop that a model itself unrolls, as
-Python's `for` does, come of nodes of their own: they are known by their products, which have the same weights in each
+Steps that were unrolled here come of the same nodes of the model. Where a model itself unrolls a loop, as Python's
+`for` does, each step has nodes of its own. Its ops are known by their products, which have the same weights in each
 step, and by what they make of these.
 """
 

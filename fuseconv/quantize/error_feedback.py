@@ -135,8 +135,8 @@ def round_with_feedback(weights: np.ndarray, scales: np.ndarray, largest: int, c
 
 
 def _inverse_factor(matrix: np.ndarray) -> np.ndarray:
-    """Return the upper triangular matrix M with M.T @ M the inverse of a matrix that is positive definite: by halves,
-    since LAPACK's functions wake threads for few numbers already, which wait for more to do and take time."""
+    """Return the upper triangular matrix M with M.T @ M the inverse of a positive definite matrix. It is computed by
+    halves: LAPACK's functions wake threads even for few numbers, and these take time as they wait for more."""
     if len(matrix) <= _BLOCK:
         return np.linalg.cholesky(np.linalg.inv(matrix)).T
     middle = len(matrix) // 2

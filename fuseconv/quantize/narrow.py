@@ -15,7 +15,8 @@ from fuseconv.tfl.integer import Kernels
 
 def takes_narrow_weights(op: Op, ranges: Mapping[Value, Range], kernels: Kernels) -> bool:
     """Return whether an op is a fused recurrent one that no integer kernel takes, whatever it reads, and whose weights
-    may have 8 bits beside floats: not of what the model itself rounds, to which the kernel would add errors."""
+    may have 8 bits beside floats. They may not where the model itself rounds its input, as the kernel would add errors
+    to that."""
     data = op.operands[0] if op.type in RECURRENT else None
     if data is None or (op.kind == lstm.KIND and kernels.activations is types.INT8 and not lstm.refusal(op)):
         return False

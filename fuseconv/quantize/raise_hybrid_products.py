@@ -1,6 +1,6 @@
-"""Products of integers that a model quantizes its activations for itself, as the layers of Keras 3 do that are told
-`quantize("int8")`: each row is divided by its largest number, rounded to int8, multiplied with stored integers, and the
-result multiplied again. A FULLY_CONNECTED with weights of int8 does just that.
+"""Products of integers for which the model itself quantizes the activations, as layers of Keras 3 do after
+`quantize("int8")`. Each row is divided by its largest number, rounded to int8 and multiplied with stored integers, and
+the result is scaled back. A FULLY_CONNECTED with weights of int8 does just that.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A file of floats that computes the ranges of its own tensors: behind each a REDUCE_MIN and a REDUCE_MAX, and a SUM,
-which tells of NaN, where no op makes NaN of it; of what products with weights read, a MEAN of each channel instead,
-which also tells what errors of weights amount to.
+"""A file of floats that computes the ranges of its own tensors. Behind each tensor stand a REDUCE_MIN and a REDUCE_MAX,
+and a SUM, which tells of NaN, unless the ops that read the tensor pass NaN on. What products with weights read gets a
+MEAN of each channel in place of the SUM, which also tells what errors of weights amount to.
 
 XNNPACK takes these together with what they read, and no tensor outlives its last reader. A sample takes a third of the
 time that it takes LiteRT's own kernels."""

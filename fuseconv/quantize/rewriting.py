@@ -205,8 +205,8 @@ class _Rewriting:
 
     def _cast_zeros(self, op: Op) -> None:
         """Let a FILL with zeros have integers of 32 bits, which a CAST makes the state: TFLite Micro's FILL has none of
-        16. Not with a dynamic batch, which Micro lacks: behind another tensor of dynamic size, the runtime keeps the
-        place of one row for what a CAST makes, and more rows overwrite what is not theirs."""
+        16. Leave a dynamic batch, which Micro lacks. Behind another tensor of dynamic size, the runtime keeps the place
+        of one row for what a CAST makes, and more rows overwrite other tensors."""
         operands = [op.operands[0], constant(0, types.INT32)]
         tfl = Builder(self.out, op.name, op.sources)
         op.set_operands(tfl.typed_op("FILL", operands, [(types.INT32, op.result.shape)], {}))

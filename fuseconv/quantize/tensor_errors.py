@@ -103,8 +103,8 @@ def compare_tensors(
     """Return the errors of tensors, by their names in the file of floats. Those of a loop's body are compared as its
     last iteration leaves them; those of a branch, for the samples that run it in both files.
 
-    pairs: names in the quantized file by those in the file of floats; what one of the files does not have, or is no
-    number, is left out, and so are tensors of one name in several subgraphs. inputs: the names of the inputs, in their
+    pairs: names in the quantized file by those in the file of floats. Left out are tensors that one of the files lacks,
+    that hold no numbers, or whose name several subgraphs have. inputs: the names of the inputs, in their
     order, by which samples hold them. guards: the conditions of branches, by the names of tensors in the file of
     floats: where they do not hold, these are as another sample left them. tries: whether the first sample runs in a
     child process first.

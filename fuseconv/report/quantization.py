@@ -1,17 +1,17 @@
 """The report of a quantization: each op beside what it was in floats, as JSON or as a page.
 
 The document, schema version 1: `schema_version`, `generator`, `model`, `output` (the path), `samples` (`{"count",
-"held_back"}`: how many ran, and whether they are others than those that ranges were measured on), `bytes` (`{"before",
-"after"}` of constants), `warnings`, and `ops`, those of the first signature in their order, those of a loop's body in
-front of it, each with
+"held_back"}`: how many ran, and whether ranges were measured on others), `bytes` (`{"before", "after"}` of constants),
+`warnings`, and `ops`. These are the ops of the first signature in their order, those of a loop's body in front of the
+loop, each with
 
 - `op`, `tensor` (its first result), `sources` (nodes of the model);
 - `type`: what it computes on, and the type of its weights where that differs; `why` it stayed float, or empty;
 - `before`, `after`: bytes of the constants that it reads;
-- `error`: null, or how its result differs from that of floats, what came before it included: `max` and `mean` of the
-  absolute differences, `range` of the floats, `relative` (max over range), `sqnr` in decibels (null without noise or
-  signal), `cosine`, `saturated` (the part of the floats beyond what the tensor can hold), `held` (max, where those are
-  taken for the end that they lie beyond). In loops, of the last iteration.
+- `error`: null, or how its result differs from that of floats, errors of earlier ops included; in loops, of the last
+  iteration. `max` and `mean` are of the absolute differences, `range` is that of the floats, `relative` is max over
+  range, `sqnr` is in decibels (null without noise or signal), and `cosine` is the similarity. `saturated` is the part
+  of the floats beyond what the tensor can hold; `held` is `max` where these count as the bound that they exceed.
 
 The page is one file: it loads nothing, and runs nothing.
 """

@@ -174,8 +174,8 @@ def plain_bounds(op: OpSignature) -> str | None:
 
 
 def padded_as_the_data(exactly: bool) -> Condition:
-    """Demand of a TRANSPOSE_CONV the padding that a convolution of its data would have, which delegates compute where
-    that of its result is meant: they are the same where the strides divide the sizes of the data.
+    """Demand of a TRANSPOSE_CONV the padding that a convolution of its data would have. Delegates compute that where
+    the padding of its result is meant; the two are the same if the strides divide the sizes of the data.
 
     exactly: on both sides, as the size of the result is computed of it; else in front, where it moves the result."""
 

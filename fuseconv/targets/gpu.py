@@ -4,8 +4,8 @@ Source: `tflite/tools/versioning/gpu_compatibility.cc` of google-ai-edge/LiteRT,
 files ("enhanced"); ranks, 64-bit types and options that it does not read, such as `adj_y` of BATCH_MATMUL, by
 `tflite/delegates/gpu/common/model_builder.cc`. The closed accelerator
 (ML Drift) differs by version: RELU_0_TO_1 was taken in 2.1.3 and is refused since 2.1.5 (LiteRT#8598). Both compute in
-float16 where it is allowed. Constants beyond it, such as -1e9 in a mask, are told and kept: what would stand for them
-in 16 bits gives other numbers in 32 where scores are large, or where all of a row is masked.
+float16 where it is allowed. Constants beyond it, such as -1e9 in a mask, are told and kept. A number that 16 bits hold
+in their place would give other results in 32 bits, where scores are large or a whole row is masked.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ def is_reversal(reader: Op, axis: int) -> bool:
 
 
 def is_kept_from_zero(value: Value) -> bool:
-    """Return True if a model, of either dialect, has taken care that a value is not 0, as norms do: it is a constant, a
-    maximum with a positive constant, or a sum with one (of what is not negative, or there is no care)."""
+    """Return True if a model, of either dialect, has taken care that a value is not 0, as norms do. Such a value is a
+    constant, a maximum with a positive constant, or a sum of a positive constant and what is not negative."""
     while value.op is not None and value.op.type in ("Cast", "CAST"):
         source = value.op.operands[0]
         if source is None or not (source.dtype.is_float and value.dtype.is_float):

@@ -1,10 +1,11 @@
 """The arena: how many bytes the activations of a file take, by the rule of TFLite Micro's planner.
 
 Sources: micro_allocation_info.cc and greedy_memory_planner.cc of TFLite Micro. A tensor has its place from the op that
-makes it to the last one that reads it, inputs from the start, outputs until the end; the tensors of a subgraph that an
-op runs, while it runs. Sizes are rounded up to 16 bytes. The largest tensor is placed first, each in the first gap of
-those that share its time. LiteRT plans alike, in units of 64 bytes. Constants have no place there. Variable tensors,
-what kernels keep or need for themselves, and TFLite Micro's own records come on top: `arena_used_bytes()` tells all.
+makes it to the last one that reads it, an input from the start, an output until the end. The tensors of a subgraph have
+theirs while the op runs that runs it. Sizes are rounded up to 16 bytes. The largest tensor is placed first, each in the
+first gap of those that share its time. LiteRT plans alike, in units of 64 bytes. Constants have no place there.
+Variable tensors, what kernels keep or need for themselves, and TFLite Micro's own records come on top:
+`arena_used_bytes()` tells all.
 """
 
 from __future__ import annotations
@@ -191,9 +192,9 @@ def better_plan(subgraphs: Sequence[Subgraph]) -> tuple[int, list[list[int]]] | 
     """Return the bytes of an arena that is smaller than the planned one, and where each tensor of each subgraph begins
     in it, -1 of what has no place there; None if none is found.
 
-    More orders are tried: by the most bytes that are needed at once while a tensor lives, then by size or by the step
-    at which it is made; and from each of these and the planner's own, ones in which the tensor that ends the arena is
-    placed before all others."""
+    More orders are tried: tensors are sorted by the most bytes that are needed at once while they live, then by size or
+    by the step at which they are made. From each of these orders and the planner's own come others, in which the tensor
+    that ends the arena is placed first."""
     walk = _Walk(subgraphs)
     if not subgraphs or not walk.run(0):
         return None

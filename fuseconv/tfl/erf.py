@@ -20,7 +20,7 @@ _RANGE = 4.0
 def erf(tfl: Builder, x: Value, scale: float = 1.0) -> Value:
     """Return erf(scale * x) of float32, to 2.5e-7 of it.
 
-    Where x is larger than the range, p is what it is at its end, and tanh(x * p) 1 in float32: so the square alone is
+    Where x is beyond the range, p is what it is at its end, and tanh(x * p) is 1 in float32. So only the square is
     bounded, and three tensors besides x are needed at once."""
     coefficients = [c * scale ** (2 * power + 1) for power, c in enumerate(reversed(_ERF))][::-1]
     # In this order TFLite's kernels keep NaN.

@@ -1,7 +1,8 @@
 """Folders of TFLite ops in numpy, applied as soon as an op is built.
 
-Each computes exactly what TFLite's kernel does, in the operands' type, or returns None: where TFLite would fail, where
-its kernels differ among themselves (NaN, infinities, values out of range), or where this is not written.
+Each computes exactly what TFLite's kernel does, in the operands' type, or returns None. It does that where TFLite would
+fail, where its kernels differ among themselves (NaN, infinities, values out of range), and where the case is not
+written.
 """
 
 from __future__ import annotations

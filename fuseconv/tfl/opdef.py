@@ -177,7 +177,7 @@ def _limits(ranks: str) -> tuple[int, float] | None:
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Declare the decorated function as the numpy form of the operator that it is named for: arrays and attributes in,
-    an array out, exactly the one that TFLite's kernel computes, or None where it does not promise that. An op whose
-    operands are all constant is computed with it as soon as it is built."""
+    """Declare the decorated function as the numpy form of the operator that it is named for. It takes arrays and
+    attributes, and returns exactly the array that TFLite's kernel computes, or None where it cannot promise that. An op
+    whose operands are all constant is computed with it as soon as it is built."""
     return KERNELS.declare(function.__name__.rstrip("_").upper())(function)

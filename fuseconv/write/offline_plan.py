@@ -1,9 +1,9 @@
 """A plan of TFLite Micro's arena, as metadata of the file: where each tensor is to begin.
 
-TFLite Micro plans the arena as it starts, and takes a plan that the file brings along in its stead: a version and the
-number of subgraphs, which it ignores, and of each tensor of each subgraph the byte at which it begins, -1 for those
-that it places itself (its memory_management.md). What kernels ask for is placed around these. Other runtimes do not
-read it. It holds for these tensors only: tools that change the file must drop it.
+TFLite Micro plans the arena as it starts, unless the file brings a plan (its memory_management.md). That has a version
+and the number of subgraphs, which it ignores, and for each tensor of each subgraph the byte at which it begins, or -1
+to let TFLite Micro place it. What kernels ask for is placed around these. Other runtimes do not read the plan. It holds
+for these tensors only: tools that change the file must drop it.
 """
 
 from __future__ import annotations

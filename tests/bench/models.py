@@ -2,7 +2,7 @@
 
 Random weights alone make a deep network overflow, say the same for every input, or amplify a rounding error until it is
 all there is to see. So batch norm takes the statistics of a batch, moved by a random amount, and feeds most channels to
-the straight part of the activation behind it; and the last kernel is scaled until its outputs have a deviation of one.
+the straight part of the activation behind it. The last kernel is scaled until its outputs have a deviation of one.
 """
 
 from __future__ import annotations

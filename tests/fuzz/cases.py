@@ -1,9 +1,8 @@
 """A case: a name that says everything - kind of damage, source, seed - and the command that is made of it.
 
-Plain `random.Random(name)` makes the damage, not hypothesis: a case must be known by a name that means the same on
-every machine and in every order of cases, for it is what a report of a defect is; and its damage is seldom worth
-shrinking, for it is small already. A change to a kind's mutations changes what its names mean, so that regressions
-(`regressions.py`) are recipes.
+Plain `random.Random(name)` makes the damage, not hypothesis. The name of a case is the report of a defect, so it must
+mean the same on every machine and in every order of cases. The damage is seldom worth shrinking, as it is small
+already. A change to a kind's mutations changes what its names mean, so that regressions (`regressions.py`) are recipes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Modules written as IR text, for the tests of passes.
 
-The text is that of `fuseconv.ir.text` in a short form: values may have names for numbers, constants stand where they
-are read, `@inner` is a function, an element type is its name, and what follows from the rest is left out:
+The text is that of `fuseconv.ir.text` in a short form. Values may have names in place of numbers, constants stand where
+they are read, `@inner` is a function, and an element type is its name. What follows from the rest is left out:
 
     main {
       input %x: float32[n,2]

@@ -115,8 +115,9 @@ class Scope(TfBuilder):
             self.repeated.update(made)
 
     def bare(self, op: Operation, operands: list[Value]) -> list[Value]:
-        """Return what an op that broadcasts by itself may read: what operands are broadcasts of, if another one has the
-        shape of the result, and none that it might be without: of broadcasts, a pass broadcasts the result."""
+        """Return what an op that broadcasts by itself may read: for an operand that is a broadcast, the value that is
+        broadcast, if another operand has the shape of the result. Where all are constants or broadcasts, they stay: a
+        pass broadcasts the result instead."""
         made = tensor_type(op.results[0]).shape
         whole = [value for var, value in zip(op.operands, operands) if tensor_type(var).shape == made]
         if all(v.is_const or v in self.narrow for v in whole) or self.spread.keys().isdisjoint(whole):

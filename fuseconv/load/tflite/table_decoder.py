@@ -1,7 +1,7 @@
 """Decode flatbuffer tables of bytes that nobody vouches for: the counterpart of `write/table_encoder.py`.
 
 Each offset and length is checked before it is followed. Tables and vectors may be shared, so that a few bytes can stand
-for any number of them: what is decoded in all may take no more than some times the size of the file.
+for any number of them. So what is decoded may take no more than a small multiple of the file's size.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ def _check_object(path: Path, item: dict[str, Any], known: Collection[str], trus
 
 
 def _is_known(item: dict[str, Any], known: Collection[str]) -> bool:
-    """Return whether each way that Keras may look an object up by leads to a known one: by its registered name, if the
-    configuration has modules at all, else by the name of its class; functions by their own names."""
+    """Return whether Keras finds a known object in each way that it may look one up: by its registered name, if the
+    configuration has modules at all, else by the name of its class. Functions are looked up by their own names."""
     if item["class_name"] == "function":
         return item["config"] in known
     if "module" in item:

@@ -74,8 +74,8 @@ def _lower_graph(
     functions: dict[str, Graph],
     variables: Mapping[Value, int],
 ) -> None:
-    """Lower the ops of a graph, the last one first: a rule that needs only facts about an operand, such as the shape
-    that a chain of ops computes, leaves that chain without uses before it is reached."""
+    """Lower the ops of a graph, the last one first. A rule may need only facts about an operand, such as a shape that a
+    chain of ops computes: that chain then has no uses before it is reached."""
     lowered: list[list[Op]] = []
     for op in reversed(graph.ops):
         if op.dialect == "tfl":

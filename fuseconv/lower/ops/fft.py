@@ -4,8 +4,8 @@ The matrices work on complex numbers as pairs of float32, [..., n, 2], which BIT
 constants where the length is known, and computed at run time where it is that of the operand. A transform that crops
 or pads its operand does so by the size of its matrix.
 
-A transform of a known length that has factors is made of shorter ones (Cooley and Tukey's algorithm) where its own
-matrix would be large: length 16000 has two of 128 and 125, of .3 million numbers in place of 1,024.
+Where the matrix of a known length would be large, and the length has factors, the transform is made of shorter ones
+(Cooley and Tukey's algorithm): for 16000, of 128 and 125, with .3 million numbers in place of 1,024 million.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def _is_rfft2d_length(length: Dim) -> bool:
 
 
 def _rfft2d(tfl: Lowering, x: Value, lengths: list[int]) -> Value:
-    """Build RFFT2D. Where the spectrum of a real signal is real, TensorFlow makes the imaginary part 0, and RFFT2D -0,
-    which turns an angle of pi into -pi: 0 is added if angles are taken of what is made of it."""
+    """Build RFFT2D. Where the spectrum of a real signal is real, TensorFlow makes the imaginary part 0, and RFFT2D
+    makes it -0, which turns an angle of pi into -pi. So 0 is added if the model takes angles of it."""
     y = tfl.rfft2d(x, lengths)
     return _complex(tfl, tfl.add(_pairs(tfl, y), 0.0)) if _takes_angles(tfl.source) else y
 

@@ -1,9 +1,9 @@
 """Random numbers. TFLite's generators give the distribution, not TensorFlow's numbers; they go on from one run to the
 next, as TensorFlow's do, and start anew from the seeds, if there are any, when an interpreter is made.
 
-What is drawn from seeds that are operands (Stateless...) is a function of them: it is folded where the seeds are
-constants, a draw like the others where the model moves them on (`transforms/tf/legalize_seeded_random.py`), else
-computed (`lower/ops/stateless_random.py`).
+What is drawn from seeds that are operands (Stateless...) is a function of them. It is folded where the seeds are
+constants, and a draw like the others where the model moves the seeds on (`transforms/tf/legalize_seeded_random.py`).
+Else it is computed (`lower/ops/stateless_random.py`).
 """
 
 from __future__ import annotations

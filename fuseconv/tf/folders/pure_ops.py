@@ -1,10 +1,10 @@
 """The ops that TensorFlow's kernels may fold, besides those that have a kernel in numpy.
 
 Data, for `tensorflow.evaluate_with_tensorflow`. Each computes its results from its operands and attributes, and does
-nothing else: no file, handle, Python, device or network, no format that unpacks to more than shape inference foresees,
-nothing written into an operand, no result left as the memory was (as FusedBatchNorm's in inference). Nor are ops
-here whose kernels end the process at operands that they do not expect (as QuantizeAndDequantizeV3's). An op that is not
-here stays in the graph.
+nothing else. It uses no file, handle, Python, device or network, and reads no format that unpacks to more than shape
+inference foresees. It writes nothing into an operand, and leaves no result as the memory was (as FusedBatchNorm does in
+inference). Nor are ops here whose kernels end the process at operands that they do not expect (as
+QuantizeAndDequantizeV3's). An op that is not here stays in the graph.
 """
 
 from __future__ import annotations

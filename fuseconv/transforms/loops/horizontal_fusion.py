@@ -247,8 +247,8 @@ def _are_equal_parts(spans: list[tuple[int, int]], whole: Value) -> bool:
 def _saves(run: list[Op], parts: dict[Value, dict[Value, _Slice]]) -> bool:
     """Return whether there are fewer ops once adjacent ones are one, and so what is computed of them in turn.
 
-    Their result has to be split, and what they read to be sliced where a Split made equal parts, unless they read all
-    of it: gates of a cell of which only some have the same function are as well computed one by one."""
+    Their result has to be split. What they read has to be sliced where a Split made equal parts, unless they read all
+    of it. So where only some gates of a cell have the same function, one by one they are as fast."""
     more = 1
     for value in run[0].operands:
         part = part_of(value) if value is not None else None

@@ -9,8 +9,8 @@ a GRU of 32 units are 84 kB in place of 30.)
 The rule. XNNPACK keeps the weights of each op that reads them once more, in its own order. While the copies of all
 steps fit into a core's second-level cache, steps without a loop around them are faster; beyond that each step waits for
 memory. So a loop is unrolled if its steps times the bytes of the weights that a step reads are at most
-`UNROLLED_BYTES`, or the steps are few. WHILE copies a sequence that the loop writes twice in every iteration, and an
-iteration of k steps copies it as often as one: a loop takes `STEPS` steps an iteration if it writes one, or if the
+`UNROLLED_BYTES`, or the steps are few. In every iteration WHILE copies twice each sequence that the loop writes,
+whether an iteration has one step or k. So a loop takes `STEPS` steps an iteration if it writes a sequence, or if the
 weights are small. The latency of a Keras GRU in microseconds (1 thread, batch 1, XNNPACK, 1 MB of second-level cache):
 
     steps x units, weights           last output alone                 all outputs

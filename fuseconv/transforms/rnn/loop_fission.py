@@ -6,10 +6,10 @@
         While(t, b): b = cell2(u[t], b); v[t] = b
         y = s + v
 
-The states that depend on each other (the strongly connected components of their dependences) are one cell. A cell
-further up reads what the step has made of a state further down, and nothing else of it: so its loop can run after that
-of the lower one, along the sequence of that state. What else a step computes of its input and of such states before a
-cell multiplies it by its weights, or before it puts it out (h + x of a residual cell), needs no loop at all.
+The states that depend on each other (the strongly connected components of their dependences) are one cell. An upper
+cell reads of a lower one only the state that the step has made. So its loop can run after the loop of the lower one,
+along the sequence of that state. What else a step computes of its input and of such states before a cell multiplies it
+by its weights, or before it puts it out (h + x of a residual cell), needs no loop at all.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def _connected_states(loop: Loop) -> list[list[int]]:
 
 
 def _vectorizable_inputs(loop: Loop, group: list[int]) -> list[Value]:
-    """Return what can be computed of all steps at once for a group: what its cell multiplies by its weights, where the
-    step has computed that of its input and of what it made of other groups' states."""
+    """Return what can be computed of all steps at once for a group. That is what its cell multiplies by weights, where
+    the step has computed it of its input and of other groups' states."""
     others = {loop.made[i] for i in loop.states if i not in group}
     states = {loop.body.inputs[i] for i in loop.states}
     given = {item.item for item in loop.inputs} | others

@@ -129,8 +129,8 @@ def _rnn(step: Step, h: int) -> Cell:
 
 
 def _lstm(step: Step, h: int, c: int) -> Cell:
-    """Match the step of an LSTM with the states h and c: c = f * c + i * g, h = o * activation(c), each gate a function
-    of its own sum W x + R h + b. Raises NoCell, which says what differs."""
+    """Match the step of an LSTM with the states h and c: c = f * c + i * g, h = o * activation(c). Each gate is a
+    function of its own sum W x + R h + b. Raises NoCell, which says what differs."""
     state, clip = _unclipped(_whole(step.definition(c)), "state")
     output, projection, proj_clip = _projected(_whole(step.definition(h)))
     units = step.width(c)

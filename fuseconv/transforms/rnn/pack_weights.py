@@ -16,8 +16,8 @@ from fuseconv.transforms.rnn.polynomial import Part, Poly, Vector, factors
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of n gates side by side: kernel [in, n * units], recurrent [out, n * units], bias [n * units]; and of
-    the peepholes of an LSTM's three gates [3 * units] and its projection [units, out], if it has them."""
+    """The weights of n gates side by side: kernel [in, n * units], recurrent [out, n * units], bias [n * units]. An
+    LSTM may also have a peephole [3 * units], of three gates, and a projection [units, out]."""
 
     kernel: Value
     recurrent: Value

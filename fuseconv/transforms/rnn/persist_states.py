@@ -52,10 +52,10 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
     This takes away what writes a state before each invoke, where it is not needed. Returns whether it took anything,
     which leaves handles of variables that nothing uses.
 
-    A stateful layer reads its state from a variable of the model and writes it back: if nothing else uses the variable,
-    and it starts as zeros, the op's own variable tensor takes its place, which the runtime zeroes when it allocates
-    and in reset_all_variables. It allocates again for inputs of other sizes than before, and each time for words: where
-    an input may be such a one, the model's variable stays.
+    A stateful layer reads its state from a variable of the model and writes it back. If nothing else uses the variable,
+    and it starts as zeros, the op's own variable tensor takes its place. The runtime zeroes that when it allocates and
+    in reset_all_variables. It allocates again where an input has another size than before, and for strings each time:
+    where an input may be such a one, the model's variable stays.
 
     rnn_state: `variable` also leaves away the writes of zeros, as microcontroller and NPU compilers expect it; whoever
     runs the file must then reset the variables between sequences. A state whose batch is not fixed is always written.

@@ -1,7 +1,7 @@
 """Prove that a TensorList is only ever appended to: element i is written when i elements are there.
 
-In `i = 0; while ...: list = SetItem(list, i, x); i = i + 1` the variable i is the length of the list wherever it is
-written: it is so before the loop, and each step keeps it so."""
+In `i = 0; while ...: list = SetItem(list, i, x); i = i + 1` the variable i is the length of the list wherever the list
+is written. It is so before the loop, and each step keeps it so."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ def cut_signature(
     sizes of its own where they are not known. What only fed the inputs is removed; of what changes state, only that
     stays which the inputs suffice for and that no input stands in for: the report warns of the rest.
 
-    Raises InputError for names of no, or of several tensors; for inputs that do not suffice, that no output needs, or
-    of no known rank (but those whose shape is given: input_shapes, by the names that `rename` gives); and where a
-    variable is still read that a removed op writes. Returns whether there was anything to cut."""
+    Raises InputError for names of no tensor or of several; for inputs that do not suffice, or that no output needs; for
+    an input of unknown rank, unless input_shapes has it by the name that `rename` gives. So it does where a variable is
+    still read that a removed op writes. Returns whether there was anything to cut."""
     first = module.signatures[0]
     inputs, outputs = _short(inputs, first.inputs), _short(outputs, first.outputs)
     if inputs in ([], first.inputs) and outputs in ([], first.outputs):

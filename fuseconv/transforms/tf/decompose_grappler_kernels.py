@@ -2,8 +2,8 @@
 
 The contract is that of remapper.cc and the kernels. `fused_ops` names what is computed of the product, one after the
 other. `args` are what these need besides: a bias, an addend, or a batch norm's scale, offset, mean and variance. TF1's
-Graph Transform Tool (fuse_pad_and_conv, fuse_resize_pad_and_conv) put what pads, and resizes, in front of a convolution
-into it; what TensorFlow 2.21's kernel makes of that for a batch of more than one image is not what it says.
+Graph Transform Tool (fuse_pad_and_conv, fuse_resize_pad_and_conv) merged padding and resizing into the convolution
+behind them. For a batch of more than one image TensorFlow 2.21's kernel computes that wrongly.
 """
 
 from __future__ import annotations

@@ -68,10 +68,10 @@ def demote_float64(module: Module, report: Report) -> bool:
 
     Returns whether anything changed; dead ops stay for `canonicalize`.
 
-    To integers: of quotients, cut off or rounded, and of sums and products of such. To floats: of what was never
-    rounded to float64, and of constants, however they are moved, negated or compared, the largest of windows among
-    them; to float32 of one sum, product, quotient or root of numbers that float32 holds, as it does all but the largest
-    of int32. Expects folded constants.
+    To integers: quotients, cut off or rounded, and their sums and products. To floats: what was never rounded to
+    float64, and constants, also where they are moved, negated or compared, or the largest of a window is taken. To
+    float32: one sum, product, quotient or root of numbers that float32 holds, which are all but the largest of int32.
+    Expects folded constants.
     """
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
@@ -205,8 +205,8 @@ class _Narrow:
         return self.tf.AddV2(low, self.tf.as_int32(more))
 
     def scaled(self, x: Value, wraps: bool) -> Value | None:
-        """Return x, which is a part of a number n that fits int32, without its fraction as int32: n * c / d is
-        q * c + r * c / d of n = q * d + r, where nothing overflows."""
+        """Return x without its fraction as int32, where x is a part of a number n that fits int32. With n = q * d + r,
+        n * c / d is q * c + r * c / d, in which nothing overflows."""
         part = _part_of(x)
         n = part and self.whole(part[0], False)
         if part is None or n is None or not (wraps or part[1] <= 1):
@@ -263,8 +263,9 @@ def _cast_from(x: Value) -> Value | None:
 
 
 def _part_of(x: Value) -> tuple[Value, Fraction] | None:
-    """Return n and a fraction, if x is n * f, n - n * f or a quotient of these, and float64 cuts it off where n times
-    the fraction is cut off, for each int32 n; if f has the 24 bits of a float32, for each n below 2^27 at least."""
+    """Return n and a fraction, if x is n * f, n - n * f or a quotient of these, and cutting off x gives what cutting
+    off n times the fraction gives. That holds for each int32 n; if f has the 24 bits of a float32, for each n below
+    2^27 at least."""
     divisor = 1
     if x.op is not None and x.op.type in _QUOTIENTS:
         top, by = x.op.operands
@@ -290,10 +291,10 @@ def _part_of(x: Value) -> tuple[Value, Fraction] | None:
 def _fraction(f: float, upwards: bool) -> Fraction | None:
     """Return the fraction that f stands for.
 
-    That is f itself if it has few bits, for n * f then is exact. It is one of small terms if f is the float64 next to
-    it: where n times the fraction is no whole number, it is further from one than float64 errs. Where it is one, n * f
-    must be that number, as it is if f is off the fraction by no more than 2^-54 of it, or must err to the side that is
-    not cut off: upwards, or downwards if it is taken from n."""
+    That is f itself if it has few bits, as n * f then is exact. It is a fraction of small terms if f is the float64
+    next to it. Where n times the fraction is no whole number, it is further from one than float64 errs. Where it is a
+    whole number, n * f must be that number, as it is if f is off the fraction by no more than 2^-54 of it. Else n * f
+    must err to the side that is not cut off: upwards, or downwards if it is subtracted from n."""
     if not 0 < f <= _LARGEST_TERM:
         return None
     from fractions import Fraction  # brings decimals along, and hardly a model needs either

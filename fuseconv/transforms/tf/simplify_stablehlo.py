@@ -114,9 +114,8 @@ def _size_of(value: Value) -> Dim | None:
 
 
 def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Forward what is multiplied by 1; negate an exponent that is multiplied by -1, as PyTorch's exports do, so that
-    the function of it is seen; name a mean that is a sum times the inverse of its count, as canonicalization leaves
-    it."""
+    """Simplify a product with a number: x * 1 -> x; an exponent * -1, as in PyTorch's exports, -> Neg, by which
+    functions of it are recognized; a sum times the inverse of its count, as canonicalization leaves it, -> Mean."""
     for x, factor in either_way(op):
         number = number_of(factor)
         same = op.result.shape == x.shape

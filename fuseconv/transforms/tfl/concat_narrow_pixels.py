@@ -1,9 +1,9 @@
 """Repeat pixels of few bytes by copies of rows: RESIZE_NEAREST_NEIGHBOR of [n, 64, 64, 3] to twice the size ->
 CONCATENATION of the pixels with themselves, then of the rows.
 
-The kernel computes the place of each pixel and copies it alone: as long as a pixel has few bytes, that takes 2 to 7
-times as long as two copies of all, which are XNNPACK's besides. So it is with integers, where quantization, which reads
-one op better than four, runs this behind itself.
+The kernel computes the place of each pixel and copies it alone. As long as a pixel has few bytes, that takes 2 to 7
+times as long as two copies of the whole tensor, which XNNPACK makes. So it is with integers, where quantization, which
+reads one op better than four, runs this behind itself.
 """
 
 from __future__ import annotations

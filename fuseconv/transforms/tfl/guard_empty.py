@@ -1,8 +1,8 @@
 """Keep ops from tensors that have no elements when data choose none: no box is kept, no element is true.
 
-UNPACK refuses such a tensor, and REDUCE_MAX makes the least number of it, not minus infinity. XNNPACK fails to size
-products of matrices and SOFTMAX of it, and gives convolutions and pools of no images shapes that are none; that of
-TensorFlow 2.21 leaves in a sum or mean of nothing what stood in its memory.
+UNPACK refuses such a tensor, and REDUCE_MAX makes the least number of it, not minus infinity. Of empty tensors, XNNPACK
+fails to size products of matrices and SOFTMAX, and it gives convolutions and pools shapes that make no sense.
+TensorFlow 2.21's XNNPACK leaves a sum or mean of nothing as the memory was.
 
 WHILE prepares its body for lists of no elements, too, into which DYNAMIC_UPDATE_SLICE cannot write one.
 

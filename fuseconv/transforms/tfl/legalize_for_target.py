@@ -1,8 +1,8 @@
 """Write ops that a target refuses in forms that it takes.
 
 The rules of the target judge each op; `fuseconv.targets.forms` has the other forms. A form is taken only if the target
-takes all ops that it is made of, which may be written in other forms in their turn, but not with ops of a type that is
-being replaced. So no op is changed that the target takes, and none for a form that it refuses as well, or that LiteRT's
+takes all ops of it. These may be written in other forms in their turn, but not with ops of a type that is being
+replaced. So no op is changed that the target takes, and none for a form that it refuses as well, or that LiteRT's
 kernels refuse: a file for a target runs wherever others do.
 """
 

@@ -87,8 +87,8 @@ def _show_empty(graph: Graph) -> None:
 def _compute_on_every_invoke(branch: Graph) -> None:
     """Copy outputs of a branch that the runtime computes once: return SHAPE(x) -> return SLICE(SHAPE(x)).
 
-    IF lets its result share the memory of what a branch made as it was allocated, and both free it; what it held before
-    is what the result is where the branch was not allocated anew."""
+    As IF is allocated, it lets its result share the memory of what a branch made, and both free it. Where the branch is
+    not allocated anew, the result is what that memory held before."""
     for index, value in enumerate(branch.outputs):
         if value.is_const or not is_computed_once(value):
             continue

@@ -1,10 +1,10 @@
 """Find an order of a graph's ops in which fewer bytes are needed at once.
 
 Ops that only hand on to each other run one after the other, as a unit: of units there are few, and their order is what
-counts. Around the op at the peak, units are put in order by a beam search: of all orders in which no more than the
-peak is needed, those go on in which the least is needed now. What is left to do is the same for all orders of the same
-units, so that one of each set will do. So it goes on with the next peak, until none is lower. Ahn and others,
-"Ordering chaos: memory-aware scheduling of irregularly wired neural networks", search so, by dynamic programming.
+counts. Around the op at the peak, a beam search puts units in order. Of all orders that need no more than the peak, it
+goes on with those that need the least now. What is left to do is the same for all orders of the same units, so that one
+of each set will do. So it goes on with the next peak, until none is lower. Ahn and others, "Ordering chaos:
+memory-aware scheduling of irregularly wired neural networks", search so, by dynamic programming.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     RESHAPE x [1,8,8,6] -> [1,8,8,2,3]; MEAN along 1, 2, 4; SUB; ...; RESHAPE back
  -> RESHAPE x [1,8,8,6] -> [1,64,2,3];  MEAN along 1, 3;    SUB; ...; RESHAPE back
 
-A group norm has five dimensions so, and an image of which each pixel is repeated. What the ops between the RESHAPEs do
-not tell apart - element-wise ones, reductions and joins - is one dimension for them; so is what a TRANSPOSE between
-RESHAPEs moves as a whole, as where channels are shuffled or an image is cut into windows. What slices pick
-behind such a TRANSPOSE, as queries, keys and values, they pick in front of it.
+A group norm has five dimensions so, and so has an image whose pixels are each repeated. Dimensions become one if the
+ops between the RESHAPEs - element-wise ones, reductions and joins - do not tell them apart. So do those that a
+TRANSPOSE between RESHAPEs moves as a whole, as where channels are shuffled or an image is cut into windows. What slices
+pick behind such a TRANSPOSE, as queries, keys and values, they pick in front of it.
 """
 
 from __future__ import annotations

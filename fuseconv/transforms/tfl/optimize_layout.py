@@ -2,8 +2,8 @@
 inside.
 
 A group grows from a transpose, or a reshape that adds or drops a dimension of size 1, up and down through ops that can
-work in its form. It changes if that takes more transposes and reshapes away, at its edges, than it needs new ones, but
-not if more of them move elements then: a transpose may be of a large tensor, beside which reshapes are nothing.
+work in its form. It changes if that takes away more transposes and reshapes, at its edges, than it adds. It stays if
+more of them would move elements then: beside a transpose of a large tensor, reshapes cost nothing.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@ a run.
 
 The runtime computes SHAPE, its slices and what CONCATENATION makes of them as it allocates tensors, but PACK only as it
 runs. What is sized by a vector of PACK's (FILL, RESHAPE, TILE) is of dynamic size, and all ops behind are prepared in
-the midst of a run. That costs time on each run, and gives wrong results: as a loop's body, or whatever else, is
-prepared in a run, XNNPACK may move the memory that its parts of the model share, and points the parts that ran before
-to the new place, but with inputs and outputs where they were in their last run. Where the runtime has moved these too,
-the new place may be the old one of an input. Then a copy (RESHAPE, SPLIT, CONCATENATION) seems to copy a tensor to
+the midst of a run. That costs time on each run, and gives wrong results. When a loop's body, or anything else, is
+prepared in a run, XNNPACK may move the memory that its parts of the model share. It points the parts that ran before to
+the new place, but leaves their inputs and outputs where they were in their last run. Where the runtime has moved these
+too, the new place may be the old one of an input. Then a copy (RESHAPE, SPLIT, CONCATENATION) seems to copy a tensor to
 itself, and is left out from then on.
 """
 

@@ -1,8 +1,9 @@
 """Pad rows of pixels rather than pixels of few bytes: PAD of [n, 64, 64, 3] -> PAD of [n, 64, 192].
 
-XNNPACK copies what is padded run by run, and a run ends with the last dimension even where that is not padded: some
-10 ns for each pixel, 170 us for 128x128 of 3 floats, of which rows of all pixels take 18, with both reshapes. LiteRT's
-own kernel takes 26, and 31 so. What a single convolution reads it makes a part of that, which costs nothing.
+XNNPACK copies what is padded run by run, and a run ends with the last dimension even where that is not padded. That
+takes some 10 ns for each pixel: 170 us for 128x128 of 3 floats. Padded as rows of pixels they take 18, with both
+reshapes. LiteRT's own kernel takes 26 for pixels, and 31 for rows. What a single convolution reads it makes a part of
+that, which costs nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Give the states of recurrent ops a size that the runtime knows before a run.
 
-What writes a state of a dynamic batch hides its size from the runtime (`fusions/lstm.py` tells why): it becomes a
-tensor of dynamic size, which `reset_all_variables` refuses, and all ops behind it are prepared in the midst of a run.
+An op that writes a state of a dynamic batch hides the state's size from the runtime (`fusions/lstm.py` tells why). The
+state becomes a tensor of dynamic size, which `reset_all_variables` refuses, and all ops behind it are prepared in the
+midst of a run.
 Where nothing before it is of dynamic size either, there is nothing to hide: the state is allocated with all other
 tensors.
 
@@ -109,9 +110,9 @@ def _reads_no_signature(op: Op) -> bool:
 
 
 def _is_loop_sized_ahead(body: Graph, functions: dict[str, Graph]) -> bool:
-    """Return whether the runtime knows the sizes of what a loop carries as it allocates tensors: no step changes them,
-    nothing in the body is of dynamic size (`Prepare` of while.cc), and no output is one that `legalize_outputs`
-    copies."""
+    """Return whether the runtime knows, as it allocates tensors, the sizes of what a loop carries. It does if no step
+    changes them, nothing in the body is of dynamic size (`Prepare` of while.cc), and `legalize_outputs` copies no
+    output."""
     known: set[Value] = set()
     outputs = body.outputs
     moved = any(value in body.inputs and value is not body.inputs[at] for at, value in enumerate(outputs))

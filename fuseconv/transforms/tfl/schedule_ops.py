@@ -22,8 +22,8 @@ from fuseconv.transforms.tfl.memory_scheduler import lighter_order, peak_bytes
 def schedule_ops(module: Module) -> bool:
     """Order ops so that fewer bytes are needed at once: a1, b1, a2, b2 -> a1, a2, b1, b2.
 
-    Sizes that are not known count as 1. Graphs whose peak no other order is found to lower stay as they are, and so do
-    those with recurrent states of a dynamic batch, which overlap with others if a tensor of dynamic size comes before
+    Sizes that are not known count as 1. A graph stays as it is if no order is found that lowers its peak. So does one
+    with recurrent states of a dynamic batch, which overlap with other tensors if one of dynamic size comes before
     them."""
     changed = False
     peaks: dict[Graph, int] = {}

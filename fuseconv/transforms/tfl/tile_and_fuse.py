@@ -1,11 +1,11 @@
 """Compute in tiles what takes the most memory, for runtimes whose memory is what counts.
 
-Where an op with its operands and results is the peak, no order of ops takes less. But a tile of what it computes takes
-a part of that, if the ops around it compute tiles too: the channels between two layers are made and used up a few at a
-time, attention is computed head by head, and a CONCATENATION that a convolution reads is not made at all, as its
-operands are tiles. Compilers call that tiling and fusion. Numbers are as exact as before: only sums of channels are
-added up in another order, and these of floats alone, as integers would be rounded once more. What is added are the sums
-of tiles, their joins, and slices of what is not computed in tiles.
+Where an op with its operands and results is the peak, no order of ops takes less. But a tile of its result takes a part
+of that, if the ops around it compute tiles too. The channels between two layers are made and used up a few at a time.
+Attention is computed head by head. A CONCATENATION that a convolution reads is not made at all, as its operands are
+tiles. Compilers call that tiling and fusion. Numbers are as exact as before: only sums of channels are added up in
+another order, and these of floats alone, as integers would be rounded once more. What is added are the sums of tiles,
+their joins, and slices of what is not computed in tiles.
 
 So it goes on with the next peak, for as long as that takes less memory: what an op is described by takes some as well.
 """

@@ -105,9 +105,9 @@ def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[in
 def _exact_parts(
     made: DType, x: Value, kernel: Value, kernel_order: list[int], filter_sizes: list[int | None]
 ) -> list[int]:
-    """Return how many input channels each part of a convolution of integers has that is exact in float32, in which
-    TFLite computes it: no sum, of numbers as large as x can hold times weights, goes beyond what it counts to. [] if
-    there are no such parts. They are added up as int32, which wraps around as it does in XLA."""
+    """Return how many input channels each part of a convolution of integers has; [] if there are no such parts. TFLite
+    computes a part in float32, which is exact: its largest sum, of the largest numbers of x times the weights, is no
+    larger than float32 counts to. The parts are added up as int32, which wraps around as it does in XLA."""
     if not all(dtype.is_integer for dtype in (made, x.dtype, kernel.dtype)) or None in filter_sizes:
         return []
     *window, channels, _ = (size or 0 for size in filter_sizes)

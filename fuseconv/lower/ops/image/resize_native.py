@@ -17,8 +17,8 @@ _NARROW_TYPES = (types.UINT8, types.INT8, types.INT16, types.FLOAT32)
 def ResizeBilinear(tfl, images, size, *, align_corners=False, half_pixel_centers=False):
     """RESIZE_BILINEAR in float32, the type of the result whatever the images are.
 
-    The kernels weigh four pixels at once where TensorFlow goes from left to right, then from top to bottom: the last
-    bit may differ, so that what a model rounds to whole numbers behind it may be one off where it lies halfway."""
+    The kernels weigh four pixels at once, where TensorFlow goes from left to right, then from top to bottom. So the
+    last bit may differ, and a number halfway between two may be one off if the model rounds it."""
     x = cast(tfl, images, types.FLOAT32)
     return tfl.resize_bilinear(x, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers)
 

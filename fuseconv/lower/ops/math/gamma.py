@@ -1,9 +1,9 @@
 """The logarithm of the gamma function, and its derivative.
 
 From 1/2 to 3 they are rational functions times their zeros, above that Stirling's series, below that reflections. Where
-x is above 0 they are right to 1.5e-6 of the result. Of a negative x the reflection subtracts: they are right to 1.5e-6
-of its larger term, so that digits of the result are lost near its zeros, of which there is one or two between any two
-whole numbers. Of infinity XNNPACK's LOG makes 88.4, as of all above 2.4e38.
+x is above 0 they are right to 1.5e-6 of the result. For a negative x the reflection subtracts, and is right to 1.5e-6
+of its larger term. So digits are lost near zeros of the result, of which there are one or two between any two whole
+numbers. Of infinity XNNPACK's LOG makes 88.4, as of all above 2.4e38.
 """
 
 from __future__ import annotations

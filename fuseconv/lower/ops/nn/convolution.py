@@ -204,8 +204,8 @@ def _crop_3d(
     """Return the shape of a transposed convolution without padding, and where the result of SAME padding [shape] begins
     in it; None where the kernel pads as it should.
 
-    TensorFlow 2.21's kernel is wrong if there is padding in front of the depth and none in front of the height, and
-    LiteRT's own is right: 103 of 172 such configurations of random sizes, none of 328 others. Padding is what the
+    TensorFlow 2.21's kernel is wrong if there is padding in front of the depth and none in front of the height: in 103
+    of 172 such configurations of random sizes, and in none of 328 others. LiteRT's own is right. Padding is what the
     windows reach beyond the result, (n - 1) * stride + window - size in all, half of it in front."""
     windows = static_dims(shape_of(filter, 5)[:3], "the size of the window")
     inputs, outputs = shape_of(x, 5)[1:4], (tfl.shape or (None,) * 5)[2 if is_channels_first(data_format) else 1 :][:3]
