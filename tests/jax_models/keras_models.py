@@ -171,8 +171,6 @@ _BODIES: dict[str, Callable[..., Any]] = {
     "bert": _bert,
 }  # fmt: skip
 NAMES = (*_BODIES, "decoder")
-# Those that are kinds of their own on JAX.
-ON_JAX = ("mlp", "cnn", "attention", "lstm", "bilstm", "gru", "bigru", "embedding", "mobilenet", "bert")
 
 
 def make(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.check_pass import check_pass
 
 
@@ -25,60 +27,28 @@ def test_a_reader_broadcasts_by_itself() -> None:
     """)
 
 
+_TILE = """
+    main {{
+      input %x: float32[{x}]
+      input %y: float32[{y}]
+      %wide: float32[{wide}] = tf.Tile(%x, int32[{rank}] {counts})
+      %z: float32[{wide}] = tf.Mul({read}, %y)
+      return {returned}
+    }}
+    """
+_ALONG_UNITS = {"x": "n,4,1", "y": "n,4,2", "wide": "n,4,2", "rank": 3, "counts": [1, 1, 2], "returned": "%z"}
+
+
 def test_a_tile_along_units_is_a_broadcast() -> None:
-    check_pass("sink-broadcasts", """
-    main {
-      input %x: float32[n,4,1]
-      input %y: float32[n,4,2]
-      %wide: float32[n,4,2] = tf.Tile(%x, int32[3] [1, 1, 2])
-      %z: float32[n,4,2] = tf.Mul(%wide, %y)
-      return %z
-    }
-    """, """
-    main {
-      input %x: float32[n,4,1]
-      input %y: float32[n,4,2]
-      %wide: float32[n,4,2] = tf.Tile(%x, int32[3] [1, 1, 2])
-      %z: float32[n,4,2] = tf.Mul(%x, %y)
-      return %z
-    }
-    """)
+    before, after = (_TILE.format(**_ALONG_UNITS, read=read) for read in ("%wide", "%x"))
+    check_pass("sink-broadcasts", before, after)
 
 
-def test_a_tile_that_others_read_is_read_by_all() -> None:
-    check_pass("sink-broadcasts", """
-    main {
-      input %x: float32[n,4,1]
-      input %y: float32[n,4,2]
-      %wide: float32[n,4,2] = tf.Tile(%x, int32[3] [1, 1, 2])
-      %z: float32[n,4,2] = tf.Mul(%wide, %y)
-      return %z, %wide
-    }
-    """)
-
-
-def test_a_tile_of_more_than_one_element_stays() -> None:
-    check_pass("sink-broadcasts", """
-    main {
-      input %x: float32[n,2]
-      input %y: float32[n,4]
-      %wide: float32[n,4] = tf.Tile(%x, int32[2] [1, 2])
-      %z: float32[n,4] = tf.Mul(%wide, %y)
-      return %z
-    }
-    """)
-
-
-def test_a_tile_that_only_gives_the_size_stays() -> None:
-    check_pass("sink-broadcasts", """
-    main {
-      input %x: float32[n,4,1]
-      input %y: float32[n,4,1]
-      %wide: float32[n,4,2] = tf.Tile(%x, int32[3] [1, 1, 2])
-      %z: float32[n,4,2] = tf.Mul(%wide, %y)
-      return %z
-    }
-    """)
+@pytest.mark.parametrize("other", [
+    {"returned": "%z, %wide"}, {"y": "n,4,1"}, {"x": "n,2", "y": "n,4", "wide": "n,4", "rank": 2, "counts": [1, 2]},
+], ids=["others read it", "it alone gives the size", "of more than one element"])  # fmt: skip
+def test_a_tile_stays(other: dict[str, object]) -> None:
+    check_pass("sink-broadcasts", _TILE.format(**(_ALONG_UNITS | other), read="%wide"))
 
 
 def test_a_result_is_broadcast_in_the_place_of_operands() -> None:
@@ -167,11 +137,11 @@ def test_another_reshape_is_not_reached_through() -> None:
     check_pass("sink-broadcasts", """
     main {
       input %shape: int32[2]
-      input %wide: int32[3]
+      input %wide: int32[4]
       %rows: int32[n,4] = tf.BroadcastTo(int32[4] [0, 1, 2, 3], %shape)
       %thin: int32[n,2,2] = tf.Reshape(%rows, int32[3] [-1, 2, 2])
-      %y: int32[n,2,2] = tf.BroadcastTo(%thin, %wide)
-      return %thin
+      %y: int32[3,n,2,2] = tf.BroadcastTo(%thin, %wide)
+      return %y
     }
     """)
 
