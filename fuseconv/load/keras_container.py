@@ -281,7 +281,7 @@ def _members(path: Path, archive: zipfile.ZipFile, size: int, checked: bool) -> 
         if name in members and members[name].file_size > max(_SMALL_CONFIG, size):
             raise InputError(f"{path} claims to unpack to {claimed} bytes; it is not read.")
     for member in members.values():
-        _check_member(path, archive, member)
+        _check_member(path, member)
         if member.filename.endswith(".h5") and not checked:
             # Mapped, or in memory: HDF5 goes to and fro, and an archive's member can only be read from its start.
             with open_hdf5(member_data(archive, member, mapped_file(path))) as file:
@@ -345,7 +345,7 @@ class _View(io.RawIOBase):
         return len(part)
 
 
-def _check_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+def _check_member(path: Path, member: zipfile.ZipInfo) -> None:
     """Refuse a member that Keras would unpack to another place or another size than it says."""
     name = PurePosixPath(member.filename)
     mode = member.external_attr >> 16

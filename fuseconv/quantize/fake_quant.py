@@ -16,7 +16,6 @@ from fuseconv.quantize.affine import Range, constant_range
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.samples import FORMS
-from fuseconv.report.records import Report
 from fuseconv.tfl.integer import INT8, INT16, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
@@ -28,7 +27,7 @@ _AVERAGES = frozenset({"AVERAGE_POOL_2D", "MEAN", "RESIZE_BILINEAR"})
 
 
 @module_pass("read-fake-quant", requires=(TFL_ONLY,))
-def read_fake_quant(module: Module, report: Report, calibration: Calibration, quantize: str) -> bool:
+def read_fake_quant(module: Module, calibration: Calibration, quantize: str) -> bool:
     """Take the ranges that FAKE_QUANTs tell, and pass them on through ops that keep them. Changes nothing.
 
     Raises InputError if there is neither a FAKE_QUANT nor data to measure ranges on."""

@@ -36,7 +36,7 @@ def eliminate_dead_variables(module: Module, report: Report) -> None:
     }  # fmt: skip
     targets = {op: name for name in dead for op in uses[name] if op.kind == _ASSIGN}
     while True:
-        seen = {name for name in dead if not _vanishes(name, uses[name], dead, targets, module)}
+        seen = {name for name in dead if not _vanishes(uses[name], dead, targets, module)}
         if not seen:
             break
         dead -= seen
@@ -47,7 +47,7 @@ def eliminate_dead_variables(module: Module, report: Report) -> None:
         erase_ops(graph, gone)
 
 
-def _vanishes(name: str, uses: set[Op], dead: set[str], targets: dict[Op, str], module: Module) -> bool:
+def _vanishes(uses: set[Op], dead: set[str], targets: dict[Op, str], module: Module) -> bool:
     """Return whether all that a variable's reads lead to are assignments of dead variables."""
     pending: list[Value] = [op.result for op in uses if op.kind == _READ]
     found: set[Value] = set()
