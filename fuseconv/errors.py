@@ -141,7 +141,7 @@ def suggestion(name: str, known: Iterable[str], alike: float = 0.6) -> str:
 def suggestion_or_all(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean X?" for a misspelt name, as `suggestion` does, else "; there are X, Y" with all names."""
     known = list(dict.fromkeys(known))
-    return suggestion(name, known) or f"; there are {', '.join(known) or 'none'}"
+    return suggestion(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known) or 'none'}"
 
 
 def raised(error: BaseException) -> str:

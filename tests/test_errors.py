@@ -12,6 +12,7 @@ from fuseconv.errors import (
     module_error,
     raised,
     suggestion,
+    suggestion_or_all,
 )
 
 
@@ -41,6 +42,10 @@ def test_what_python_says_of_our_lists_is_not_told() -> None:
 def test_a_name_that_is_like_a_known_one() -> None:
     assert suggestion("canonicalise", ["lower", "canonicalize"]) == "; did you mean canonicalize?"
     assert suggestion("zzz", ["lower"]) == ""
+    assert suggestion_or_all("lowr", ["lower", "inline"]) == "; did you mean lower?"
+    assert suggestion_or_all("zzz", ["lower", "inline", "lower"]) == "; there are lower, inline"
+    assert suggestion_or_all("zzz", ["lower"]) == "; there is lower"
+    assert suggestion_or_all("zzz", []) == "; there are none"
 
 
 def test_what_was_raised_names_the_users_line() -> None:

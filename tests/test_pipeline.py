@@ -120,7 +120,7 @@ def test_a_batch_size_makes_the_file_static(tmp_path: Path) -> None:
     [
         ({"input_shapes": {"sequence": (2, 11, 6)}}, "does not fit the input sequence"),
         ({"input_shapes": {"sequence": (2, 10)}}, "does not fit the input sequence"),
-        ({"input_shapes": {"nothing": (2, 10)}}, "no input nothing; there are sequence"),
+        ({"input_shapes": {"nothing": (2, 10)}}, "no input nothing; there is sequence"),
         ({"batch_size": 0}, "at least 1"),
         ({"batch_size": 2.5}, "batch_size takes a whole number, not 2.5"),
         ({"batch_size": True}, "batch_size takes a whole number, not True"),

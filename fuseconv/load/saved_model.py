@@ -104,7 +104,7 @@ def _meta_graph(proto: Any, tags: Sequence[str], path: Path) -> Any:
             if len(alternatives) == 1:
                 return alternatives[0]
     there = "; ".join(",".join(sorted(found)) or "(no tags)" for found, _ in by_tags)
-    raise InputError(f"{path} has no graph with the tags '{','.join(sorted(wanted))}'. There are: {there}.")
+    raise InputError(f"{path} has no graph with the tags {','.join(sorted(wanted))}; there are {there}")
 
 
 def _chosen(meta: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -55,11 +55,13 @@ def checked(
         if not isinstance(sample, Mapping):
             form = "{" + ", ".join(f"{name!r}: array" for name in signature.inputs) + "}"
             raise InputError(f"a sample is a dict {form}; sample {number} is {type(sample).__name__!r}")
-        given = ", ".join(map(str, sample)) or "none"
+        missing = ", ".join(name for name in signature.inputs if name not in sample)
+        unknown = ", ".join(str(name) for name in sample if name not in signature.inputs)
+        told = " and ".join([f"lacks {missing}"] * bool(missing) + [f"holds {unknown}"] * bool(unknown))
         others = ", ".join(name for each in signatures[1:] for name in names_of_arrays(each))
         of = f" of the signature {signature.names[0]}" if others else ""
         names += f" (of others: {others})" if others else ""
-        raise InputError(f"a sample{of} holds an array for each input, {names}; sample {number} holds {given}")
+        raise InputError(f"a sample{of} holds an array for each input, {names}; sample {number} {told}")
     arrays = {}
     for name, value in zip(signature.inputs, signature.graph.inputs):
         array, wanted = _as_array(sample[name], name, number), sizes_of(value)

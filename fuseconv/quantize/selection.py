@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, suggestion
 from fuseconv.ir.graph import Module, Op
+
+# Names that a misspelt glob is compared with.
+_MOST_COMPARED = 4000
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class Selection:
         for option, globs in (("--quantize-only", self.only), ("--no-quantize", self.without)):
             for glob in globs:
                 if not any(fnmatchcase(name, glob) for name in names):
-                    raise InputError(f"{option} {glob} matches no op, tensor or layer; fuseconv inspect lists them")
+                    help = suggestion(glob, sorted(names)[:_MOST_COMPARED]) or "; `fuseconv inspect` lists them"
+                    raise InputError(f"{option} {glob} matches no op, tensor or layer{help}")
 
 
 EVERYTHING = Selection()

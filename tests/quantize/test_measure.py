@@ -158,7 +158,7 @@ def test_the_first_samples_alone() -> None:
 
 @pytest.mark.parametrize(("samples", "why"), [
     ([], "no samples"),
-    ([{"x": np.zeros((1, 2), np.float32)}], "an array for each input, i0; sample 0 holds x"),
+    ([{"x": np.zeros((1, 2), np.float32)}], "an array for each input, i0; sample 0 lacks i0 and holds x"),
     ([np.zeros((1, 2), np.float32)], "a sample is a dict {'i0': array}; sample 0 is 'ndarray'"),
     ([{"i0": np.zeros((1, 3), np.float32)}], r"float32 \[\?, 2\], with the batch; sample 0 holds float32 \[1, 3\]"),
     ([{"i0": np.zeros((1, 2), np.int32)}], "sample 0 holds int32"),
@@ -195,7 +195,7 @@ def test_samples_of_each_signature(measuring: bool, monkeypatch: pytest.MonkeyPa
     calibrate(both, report, Calibration(_SAMPLES))
     missing = "there are no samples of the signature second: its ops stay float; its arrays are named second/i0"
     assert report.warnings[-1] == missing
-    with pytest.raises(InputError, match=r"signature first .*, i0 \(of others: second/i0\); sample 0 holds i"):
+    with pytest.raises(InputError, match=r"signature first .*, i0 \(of others: second/i0\); sample 0 lacks i0 and"):
         calibrate(both, report, Calibration([{"i": _SAMPLES[0]["i0"]}]))
 
 

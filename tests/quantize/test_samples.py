@@ -94,7 +94,7 @@ def test_labels_beside_inputs_are_left_out(tmp_path: Path) -> None:
 
 
 def test_samples_to_compare_are_checked() -> None:
-    with pytest.raises(InputError, match="an array for each input, a; sample 0 holds x"):
+    with pytest.raises(InputError, match="an array for each input, a; sample 0 lacks a and holds x"):
         _bound([{"x": np.zeros(1)}]).to_compare()
 
 

@@ -41,6 +41,11 @@ def test_a_glob_that_matches_nothing(selection: Selection) -> None:
         selection.check(module_of(_TEXT)[0])
 
 
+def test_a_misspelt_glob() -> None:
+    with pytest.raises(InputError, match=r"--no-quantize LOGISTICS matches no op, .*; did you mean LOGISTIC\?"):
+        Selection(without=("LOGISTICS",)).check(module_of(_TEXT)[0])
+
+
 def test_passes_leave_out_what_is_not_chosen() -> None:
     calibration = measured(x=(-128, 127), y=(0, 127), z=(0, 1))
     none = Selection(without=("ABS", "LOGISTIC"))

@@ -156,7 +156,7 @@ def test_places_of_maxima_and_remainders_need_no_range_of_an_input() -> None:
 
 def test_a_range_of_no_input() -> None:
     module, report = module_of("main {\n input %x: int32[3]\n return %x\n}")
-    with pytest.raises(InputError, match="--input-range: the model has no input ids; there are i0"):
+    with pytest.raises(InputError, match="--input-range: the model has no input ids; there is i0"):
         int_range_optimizations(module, {"ids": (0, 9)}, report)
 
 

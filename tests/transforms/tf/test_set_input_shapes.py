@@ -48,5 +48,5 @@ def test_an_input_of_one_of_several_signatures() -> None:
         set_input_shapes(module, {"i0": (1, 8)}, None)
     assert set_input_shapes(module, {"decode/i0": (2, 4), "i0": (1, None)}, None)
     assert [s.graph.inputs[0].shape for s in module.signatures] == [(1, 8), (2, 4)]
-    with pytest.raises(InputError, match="no input encode/i0; there are i0"):
+    with pytest.raises(InputError, match="no input encode/i0; there is i0"):
         set_input_shapes(module, {"encode/i0": (2, 4)}, None)
