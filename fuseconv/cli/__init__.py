@@ -18,7 +18,7 @@ import click
 from fuseconv.cli import completion
 from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
-from fuseconv.cli.usage import GroupedCommand, Usage
+from fuseconv.cli.usage import DIFFERENT, REFUSED, UNSUPPORTED, GroupedCommand, Usage
 from fuseconv.cli.values import given, named_for, read_metadata, read_options, with_suffix
 from fuseconv.collector import collector_paused, importing
 from fuseconv.errors import InputError
@@ -153,7 +153,7 @@ _writing = _together(
     "fuseconv convert model.h5 --quantize int8 --calibration-data samples.npz",
     "fuseconv convert frozen.pb --outputs probabilities -o - > out.tflite",
     "fuseconv convert a.keras b.keras c.keras -o files/",
-))  # fmt: skip
+), exit_codes=(UNSUPPORTED, f"{DIFFERENT}, or {REFUSED}"))  # fmt: skip
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=_PATH)
 @click.option("-o", "--output", type=_PATH,
               help="The .tflite file to write, - for stdout, or a directory for files of the models' names; by default "
@@ -166,7 +166,8 @@ _writing = _together(
 @click.option("--verify-fusions", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
               help="Run annotated functions, and patterns of plug-ins, against fused ops; auto: for up to a second.")
 @click.option("--rnn", type=click.Choice(["fused", "loop", "unroll", "auto"]), default="fused", show_default=True,
-              help="Recurrent layers: fused ops (loops without a kernel), loops, no loops, or the faster of the two.")
+              help="Recurrent layers become fused ops (loops where there is no kernel), loops, steps without a loop, "
+              "or the faster of these two.")
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
               help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
 @click.option("--target", metavar="NAME", shell_complete=completion.targets,
@@ -217,7 +218,7 @@ def convert(
 @main.command(cls=GroupedCommand, examples=(
     "fuseconv quantize float.tflite -o small.tflite --quantize dynamic",
     "fuseconv quantize float.tflite -o small.tflite --quantize int8 --calibration-data samples.npz --verify",
-))  # fmt: skip
+), exit_codes=(UNSUPPORTED, DIFFERENT))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("-o", "--output", type=_PATH, required=True,
               help="The .tflite file to write, - for stdout, or a directory for a file of the same name. With .cc, "
@@ -238,7 +239,11 @@ def quantize(terminal: Terminal, file: str, output: str, report_path: str | None
     convert_one(terminal, file, output, report_path, verifying, options, quantize_file, with_suffix)
 
 
-@main.command(cls=GroupedCommand)
+@main.command(cls=GroupedCommand, examples=(
+    "fuseconv inspect model.tflite",
+    "fuseconv inspect model.tflite --target gpu --strict",
+    "fuseconv inspect model.tflite --micro-resolver > resolver.inc",
+), exit_codes=(f"4 {REFUSED}",))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("--target", metavar="NAME", shell_complete=completion.targets,
               help="Check it by the rules of this target, and tell what it refuses.")
@@ -277,7 +282,10 @@ def inspect(
     terminal.result(document, lambda out: show(out, document, terminal.verbose), failure)
 
 
-@main.command(cls=GroupedCommand)
+@main.command(cls=GroupedCommand, examples=(
+    "fuseconv verify saved_model_dir model.tflite",
+    "fuseconv verify model.keras model.tflite --data inputs.npz --layers",
+), exit_codes=(UNSUPPORTED, DIFFERENT))  # fmt: skip
 @_model
 @click.argument("file", type=_PATH)
 @_comparing
@@ -332,7 +340,7 @@ def fusions(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]
     terminal.result({"fusions": rows}, lambda out: show_fusions(out, rows))
 
 
-@main.command(cls=GroupedCommand)
+@main.command(cls=GroupedCommand, examples=("fuseconv passes 'fuse-*'",))
 @click.argument("names", metavar="[PASS]...", nargs=-1, shell_complete=completion.passes)
 @_plugin
 @click.pass_obj
@@ -352,7 +360,7 @@ def passes(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...])
     terminal.result({"passes": rows}, lambda out: show_passes(out, rows))
 
 
-@main.command(cls=GroupedCommand)
+@main.command(cls=GroupedCommand, examples=("fuseconv ops Conv3D 'Sparse*'",))
 @click.argument("names", metavar="[OP]...", nargs=-1)
 @_plugin
 @click.pass_obj

@@ -47,7 +47,10 @@ def handed_over(
     return {"model_explorer": [str(path) for path in hand_over(file, folder, report=report, **documents)]}
 
 
-@click.command(cls=GroupedCommand)
+@click.command(cls=GroupedCommand, examples=(
+    "fuseconv profile model.tflite --threads 4",
+    "fuseconv profile model.tflite --data inputs.npz --report report.json",
+))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True,
               help="How often the whole file runs.")
@@ -80,7 +83,7 @@ def profile(
     terminal.result(document, lambda out: show_profile(out, document, terminal.verbose))
 
 
-@click.command(cls=GroupedCommand)
+@click.command(cls=GroupedCommand, examples=("fuseconv compare float.tflite int8.tflite --data inputs.npz",))
 @click.argument("one", metavar="A", type=_PATH)
 @click.argument("other", metavar="B", type=_PATH)
 @_runs

@@ -13,12 +13,11 @@ from fuseconv.errors import InputError
 
 # Options that all commands have, which may stand before the command as well.
 _COMMON = frozenset({"--json", "-q", "--quiet", "-v", "--verbose", "--debug"})
-_EXIT_CODES = """
-\b
-Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage, or what cannot be
-read; 3 operations that cannot be converted; 4 the file and the model differ,
-or --strict found what a target refuses.
-"""
+# Of every command; a command says what else it may end with.
+_EXIT_CODES = ("0 done", "1 a defect of fuseconv", "2 bad usage, or what cannot be read")
+UNSUPPORTED = "3 operations that cannot be converted"
+DIFFERENT = "4 the file and the model differ"
+REFUSED = "--strict found what the target refuses"
 # The headings of a command's help, with the parameters below each; others stand below "Options".
 _GROUPS = {
     "The model": ("signatures", "tags", "inputs", "outputs", "rename", "input_shape", "batch_size", "input_range",
@@ -61,11 +60,14 @@ class Usage(Program):
 class GroupedCommand(Command):
     """A command whose options are shown in groups, and have defaults in a configuration file.
 
-    examples: lines for the end of its help."""
+    examples: lines for the end of its help. exit_codes: those that not every command has, with what they mean."""
 
-    def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, examples: tuple[str, ...] = (), exit_codes: tuple[str, ...] = (), **kwargs: Any
+    ) -> None:
         lines = "".join(f"\n  {line}" for line in examples)
-        kwargs["epilog"] = (f"\b\nExamples:{lines}\n\n" if lines else "") + _EXIT_CODES.strip()
+        codes = f"Exit codes: {'; '.join((*_EXIT_CODES, *exit_codes))}."
+        kwargs["epilog"] = (f"\b\nExamples:{lines}\n\n" if lines else "") + codes
         super().__init__(*args, **kwargs)
         self.params.append(click.Option(
             ["--config"], metavar="FILE.toml", is_eager=True, expose_value=False, callback=_configure,

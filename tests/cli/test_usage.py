@@ -65,6 +65,16 @@ def test_common_options_may_stand_before_the_command() -> None:
     assert [row["name"] for row in json.loads(before.stdout)["fusions"]] == ["softmax"]
 
 
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_help_ends_with_examples_and_exit_codes(name: str) -> None:
+    told = _run(name, "--help").stdout.rpartition("Examples:")[2]
+    assert f"  fuseconv {name} " in told and "Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage" in told
+    strict = "--strict" in [flag for option in main.commands[name].params for flag in option.opts]
+    verifies = name in ("convert", "quantize", "verify")
+    assert ("; 4 " in told) == (strict or verifies) and ("what the target refuses" in told) == strict
+    assert ("; 3 operations" in told) == verifies
+
+
 def test_the_version_is_short() -> None:
     assert _run("-V").stdout == _run("--version").stdout
 
