@@ -195,7 +195,7 @@ class ModelFiles:
         """Find where a file lies, links followed. Refuses names and links that lead out of the directory."""
         relative = Path(name)
         if relative.anchor or ".." in relative.parts or "\0" in name:
-            raise InputError(f"The model's file '{name}' lies outside its directory; it is not read.")
+            raise InputError(f"the model's file '{name}' lies outside its directory; it is not read.")
         place, linked = self._real, False
         for part in relative.parts:
             place = os.path.join(place, part)

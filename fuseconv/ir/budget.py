@@ -170,7 +170,7 @@ def require_results(count: int, node: str) -> None:
     budget = _current.get()
     if count > (_MOST_RESULTS if budget is None else budget.results):
         raise InputError(
-            f"The node '{node}' claims {count} results, which makes more in all than a model of its size has: "
+            f"the node '{node}' claims {count} results, which makes more in all than a model of its size has: "
             "the model file is damaged."
         )
 

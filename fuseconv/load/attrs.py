@@ -49,10 +49,10 @@ def dtype(number: int) -> DType:
         return found
     if number in _WITHOUT_LIKE:
         raise InputError(
-            f"The model computes in {_WITHOUT_LIKE[number]}, for which TFLite has no kernels; export it without that "
+            f"the model computes in {_WITHOUT_LIKE[number]}, for which TFLite has no kernels; export it without that "
             'quantization, or with another one (model.quantize("int8"))'
         )
-    raise InputError(f"The model uses TensorFlow's element type number {number}, which fuseconv does not know.")
+    raise InputError(f"the model uses TensorFlow's element type number {number}, which fuseconv does not know.")
 
 
 def shape(proto: Any) -> tuple[int | None, ...] | None:
@@ -71,19 +71,19 @@ def tensor(proto: Any, name: str) -> np.ndarray:
     kind = dtype(proto.dtype)
     dims = shape(proto.tensor_shape)
     if dims is None or None in dims:
-        raise InputError(f"The constant '{name}' has no complete shape: the model file is damaged.")
+        raise InputError(f"the constant '{name}' has no complete shape: the model file is damaged.")
     if len(dims) > MAX_RANK:
-        raise InputError(f"The constant '{name}' has {len(dims)} dimensions; fuseconv reads up to {MAX_RANK}.")
+        raise InputError(f"the constant '{name}' has {len(dims)} dimensions; fuseconv reads up to {MAX_RANK}.")
     if math.prod(size for size in dims if size) > _MOST_ELEMENTS:  # an empty array may have such sizes, too
-        raise InputError(f"The constant '{name}' has the shape {list(dims)}: the model file is damaged.")
+        raise InputError(f"the constant '{name}' has the shape {list(dims)}: the model file is damaged.")
     count = math.prod(dims)  # type: ignore[arg-type]
     if kind.is_handle:
-        raise InputError(f"The constant '{name}' is a {kind.name}; such constants cannot be read.")
+        raise InputError(f"the constant '{name}' is a {kind.name}; such constants cannot be read.")
     content = proto.tensor_content
     if content:
         if kind is types.STRING or len(content) != count * kind.numpy.itemsize:
             raise InputError(
-                f"The constant '{name}' holds {len(content)} bytes, which do not fit {kind.name}{list(dims)}: "
+                f"the constant '{name}' holds {len(content)} bytes, which do not fit {kind.name}{list(dims)}: "
                 "the model file is damaged."
             )
         return np.frombuffer(content, kind.numpy).reshape(dims)  # type: ignore[arg-type]
@@ -116,7 +116,7 @@ def _spread(values: np.ndarray, dims: tuple[int, ...], count: int, name: str) ->
     if given == count:
         return values.reshape(dims)
     if given > count:
-        raise InputError(f"The constant '{name}' holds {given} values for {count} elements: the model file is damaged.")
+        raise InputError(f"the constant '{name}' holds {given} values for {count} elements: the model file is damaged.")
     budget.require_elements(dims, values.dtype, name)
     if given == 0:
         nothing = b"" if values.dtype == object else 0
@@ -201,5 +201,5 @@ def attr(value: Any, attr_type: str = "") -> Any:
     if kind == "list":
         return [_CONVERT[field.name](item) for field, items in value.list.ListFields() for item in items]
     if kind == "placeholder":
-        raise InputError("The model holds a function whose attributes are not bound to values; it cannot be converted.")
+        raise InputError("the model holds a function whose attributes are not bound to values; it cannot be converted.")
     return _CONVERT[kind](getattr(value, kind))

@@ -101,7 +101,7 @@ class Checkpoint:
             return self._stored_slice(wanted, boxes[wanted], dtype, name)
         self._comparisons += len(boxes)
         if self._comparisons > _MOST_COMPARISONS:
-            raise InputError(f"The checkpoint {self.path} and the model cut '{name}' into too many different slices.")
+            raise InputError(f"the checkpoint {self.path} and the model cut '{name}' into too many different slices.")
         return self._assembled(wanted, boxes, dtype, name)
 
     def _assembled(self, wanted: Box, boxes: dict[Box, Any], dtype: DType, name: str) -> np.ndarray:
@@ -128,7 +128,7 @@ class Checkpoint:
     def _entry(self, key: bytes, name: str) -> Any:
         data = self._entries.get(key)
         if data is None:
-            raise InputError(f"The checkpoint {self.path} does not contain '{name}'.")
+            raise InputError(f"the checkpoint {self.path} does not contain '{name}'.")
         try:
             return protos.classes["BundleEntryProto"].FromString(data)
         except protos.DecodeError:
@@ -140,13 +140,13 @@ class Checkpoint:
         shard = self._shard(entry.shard_id, name)
         offset, size = entry.offset, entry.size
         if offset < 0 or size < 0 or offset + size > len(shard):
-            raise InputError(f"The checkpoint {self.path} is cut off: '{name}' lies beyond the end of its data file.")
+            raise InputError(f"the checkpoint {self.path} is cut off: '{name}' lies beyond the end of its data file.")
         count = math.prod(shape)
         if dtype is types.STRING:
             self._copies(size, name)
             return _strings(memoryview(shard)[offset : offset + size], count, shape, name)
         if dtype.is_handle or size != count * dtype.numpy.itemsize:
-            raise InputError(f"The checkpoint {self.path} has {size} bytes for '{name}', {dtype.name}{list(shape)}.")
+            raise InputError(f"the checkpoint {self.path} has {size} bytes for '{name}', {dtype.name}{list(shape)}.")
         if count == 0:
             return np.zeros(shape, dtype.numpy)
         return np.frombuffer(shard, dtype.numpy, count, offset).reshape(shape)
@@ -156,14 +156,14 @@ class Checkpoint:
         many would let a small file fill the memory."""
         self._copied_bytes += size
         if self._copied_bytes > _MOST_COPIES * self._mapped_bytes + _FEW_BYTES:
-            raise InputError(f"The checkpoint {self.path} has '{name}' share its bytes with others: it is damaged.")
+            raise InputError(f"the checkpoint {self.path} has '{name}' share its bytes with others: it is damaged.")
 
     def _shard(self, number: int, name: str) -> mmap.mmap | bytes:
         """Return a data file, mapped when it is first asked for. name: of the tensor, for the sentences of errors."""
         shard = self._shards.get(number)
         if shard is None:
             if not 0 <= number < self._shard_count:
-                raise InputError(f"The checkpoint {self.path} has no data file {number}, in which '{name}' should be.")
+                raise InputError(f"the checkpoint {self.path} has no data file {number}, in which '{name}' should be.")
             file_name = f"{self._prefix}.data-{number:05}-of-{self._shard_count:05}"
             try:
                 with self._files.open(file_name) as file:
@@ -193,7 +193,7 @@ def _type(entry: Any, name: str) -> tuple[DType, tuple[int, ...]]:
         elements *= size or 1
     negative = min(shape, default=0) < 0
     if negative or elements > _MOST_ELEMENTS or len(shape) > _MOST_DIMENSIONS or entry.shape.unknown_rank:
-        raise InputError(f"The checkpoint gives '{name}' a shape that no tensor has: it is damaged.")
+        raise InputError(f"the checkpoint gives '{name}' a shape that no tensor has: it is damaged.")
     return dtype, shape
 
 
@@ -321,7 +321,7 @@ def _strings(data: memoryview, count: int, shape: tuple[int, ...], name: str) ->
         at = len(data) + 1
     at += 4
     if at + sum(lengths) != len(data):
-        raise InputError(f"The checkpoint's strings in '{name}' are damaged.")
+        raise InputError(f"the checkpoint's strings in '{name}' are damaged.")
     array = np.empty(count, object)
     for index, length in enumerate(lengths):
         array[index] = bytes(data[at : at + length])

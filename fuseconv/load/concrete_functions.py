@@ -71,17 +71,17 @@ def add_signatures(meta: Any) -> None:
     left = budget.most_operations(_MOST_CAPTURED)
     for key, trace in traces(meta).items():
         if trace.concrete not in captures.library:
-            raise InputError(f"The model is damaged: there is no function '{trace.concrete}'.")
+            raise InputError(f"the model is damaged: there is no function '{trace.concrete}'.")
         left -= len(meta.object_graph_def.concrete_functions[trace.concrete].bound_inputs)
         if left < 0:
-            raise InputError("The model is damaged: its functions capture more than a model of its size has.")
+            raise InputError("the model is damaged: its functions capture more than a model of its size has.")
         _add(meta, key, trace, captures)
 
 
 def _at(meta: Any, number: int) -> Any:
     """Return an object of the model."""
     if not 0 <= number < len(meta.object_graph_def.nodes):
-        raise InputError("The model's graph of objects is damaged.")
+        raise InputError("the model's graph of objects is damaged.")
     return meta.object_graph_def.nodes[number]
 
 
@@ -137,7 +137,7 @@ def _add(meta: Any, key: str, trace: Trace, captures: _Captures) -> None:
     header = captures.library[trace.concrete].signature
     takes, returns = header.input_arg, header.output_arg
     if len(takes) != len(trace.inputs) + len(concrete.bound_inputs) or len(returns) != len(trace.outputs):
-        raise InputError(f"The model is damaged: its function '{trace.attribute}' is not what it is said to be.")
+        raise InputError(f"the model is damaged: its function '{trace.attribute}' is not what it is said to be.")
     signature = protos.classes["SignatureDef"]()
     call = protos.classes["NodeDef"](name=f"{key}/call", op="StatefulPartitionedCall")
     for name, spec in zip(trace.inputs, _specs(concrete)):
@@ -192,7 +192,7 @@ class _Captures:
         if shared and shared in self._tables:
             return self._tables[shared]
         raise InputError(
-            f"The model has no signatures, and its function '{trace.attribute}' captures what cannot be found without "
+            f"the model has no signatures, and its function '{trace.attribute}' captures what cannot be found without "
             "one: export it with one (`tf.saved_model.save(..., signatures=f)`)."
         )
 

@@ -26,7 +26,7 @@ class FunctionLibrary(dict[str, Any]):
                 name = function.signature.name
             known = self.setdefault(name, function)
             if known is not function and self[name] != _message(function):
-                raise InputError(f"The model has two functions of the name '{name}', which are not the same: {DAMAGED}")
+                raise InputError(f"the model has two functions of the name '{name}', which are not the same: {DAMAGED}")
 
     def __getitem__(self, name: str) -> Any:
         found = super().__getitem__(name)
@@ -47,4 +47,4 @@ def _parsed(kind: str, data: bytes) -> Any:
     try:
         return protos.classes[kind].FromString(data)
     except protos.DecodeError:
-        raise InputError(f"A function of the model cannot be parsed: {DAMAGED}") from None
+        raise InputError(f"a function of the model cannot be parsed: {DAMAGED}") from None

@@ -99,7 +99,7 @@ class Importer:
         if found is None:
             signature = self.library[name].signature
             if any(arg.number_attr or arg.type_list_attr or arg.type_attr for arg in signature.input_arg):
-                raise InputError(f"The function '{name}' has arguments of no certain type; it cannot be converted.")
+                raise InputError(f"the function '{name}' has arguments of no certain type; it cannot be converted.")
             takes, returns = ([attrs.dtype(arg.type) for arg in a] for a in (signature.input_arg, signature.output_arg))
             found = self._callees[name] = graph_validation.Callee(takes, returns)
         return found
@@ -123,7 +123,7 @@ class Importer:
     def want(self, ref: FuncRef, node: str) -> None:
         """Let `build_functions` build a function that a node refers to. Raises InputError if the model lacks it."""
         if ref.name not in self.library:
-            raise InputError(f"The node '{node}' calls the function '{ref.name}', which the model does not contain.")
+            raise InputError(f"the node '{node}' calls the function '{ref.name}', which the model does not contain.")
         self._wanted.append(ref.name)
 
     def _function(self, name: str) -> Graph:
@@ -147,7 +147,7 @@ class Importer:
         results = dict(proto.ret)
         outputs = [results.get(arg.name, "") for arg in signature.output_arg]
         if "" in outputs:
-            raise InputError(f"The function '{name}' does not say what it returns: {_DAMAGED}")
+            raise InputError(f"the function '{name}' does not say what it returns: {_DAMAGED}")
         run = list(proto.control_ret.values())
         if not run and signature.is_stateful:
             # Functions older than control outputs run all that has an effect.
@@ -292,7 +292,7 @@ class _Builder:
                 entered.add(name)
                 for before in missing:
                     if before in entered:
-                        raise InputError(f"The nodes of '{self.graph.name}' form a cycle through '{before}'.")
+                        raise InputError(f"the nodes of '{self.graph.name}' form a cycle through '{before}'.")
                 stack += reversed(missing)
         return list(order)
 
@@ -303,7 +303,7 @@ class _Builder:
             proto = node.attr["value"].tensor
             stated = node.attr.get("dtype")
             if (stated is not None and stated.type != proto.dtype) or self.nodes.read(name)[1]:
-                raise InputError(f"The constant '{name}' is of another type than its value, or reads one: {_DAMAGED}")
+                raise InputError(f"the constant '{name}' is of another type than its value, or reads one: {_DAMAGED}")
             known = constant(attrs.tensor(proto, name), attrs.dtype(proto.dtype), name)
             self.nodes.constants[name] = known
         return known
@@ -345,9 +345,9 @@ class _Builder:
             attr_type = op_def.attr_types.get(key, "")
             decoded = attrs.attr(held[key], attr_type)
             if attr_type and not attrs.is_a(decoded, attr_type):
-                raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
+                raise InputError(f"the attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
             if type(decoded) is bytes and key not in _BINARY and not is_custom(op_def.name):
-                raise InputError(f"The attribute '{key}' of the node '{node.name}' is no text of UTF-8: {_DAMAGED}")
+                raise InputError(f"the attribute '{key}' of the node '{node.name}' is no text of UTF-8: {_DAMAGED}")
             if key in op_def.allowed or key in op_def.least:
                 graph_validation.attribute(decoded, key, node, op_def)
             if key not in defaults or not _same(decoded, defaults[key]):
@@ -356,7 +356,7 @@ class _Builder:
             found[STATEFUL] = True
         if not op_def.required.issubset(found):
             missing = op_def.required.difference(found)
-            raise InputError(f"The node '{node.name}' ({node.op}) lacks '{', '.join(sorted(missing))}': {_DAMAGED}")
+            raise InputError(f"the node '{node.name}' ({node.op}) lacks '{', '.join(sorted(missing))}': {_DAMAGED}")
         return found
 
     def _add_results(self, op: Op, node: Any, kind: str, reached: Mapping[str, list[str]]) -> None:
@@ -379,7 +379,7 @@ class _Builder:
     def _guessed_types(self, node: Any, reached: Mapping[str, list[str]]) -> list[tuple[str, list[DType]]]:
         """Return the outputs of an op without a known definition: those with readers."""
         if not node.op:
-            raise InputError(f"The node '{node.name}' names no operation: {_DAMAGED}")
+            raise InputError(f"the node '{node.name}' names no operation: {_DAMAGED}")
         if self.readers is None:
             self.readers = {}
             refs = (ref for reader in reached for ref in self.nodes.inputs(reader)[0])
@@ -429,7 +429,7 @@ def _stated(key: str, attr_type: str, node: Any, op_def: OpDef) -> Any:
     held = node.attr.get(key)
     value = attrs.attr(held, attr_type) if held is not None else op_def.defaults.get(key)
     if not attrs.is_a(value, attr_type):
-        raise InputError(f"The node '{node.name}' ({node.op}) lacks its attribute '{key}': {_DAMAGED}")
+        raise InputError(f"the node '{node.name}' ({node.op}) lacks its attribute '{key}': {_DAMAGED}")
     return value
 
 

@@ -55,7 +55,7 @@ def attribute(value: Any, name: str, node: Any, op_def: OpDef) -> None:
     least = op_def.least.get(name)
     if least is not None and (len(value) if isinstance(value, list) else value) < least:
         what = "items" if isinstance(value, list) else "as its value"
-        raise InputError(f"The attribute '{name}' of the node '{node.name}' has less than {least} {what}: {DAMAGED}")
+        raise InputError(f"the attribute '{name}' of the node '{node.name}' has less than {least} {what}: {DAMAGED}")
     allowed = op_def.allowed.get(name)
     if allowed is None:
         return
@@ -63,7 +63,7 @@ def attribute(value: Any, name: str, node: Any, op_def: OpDef) -> None:
         if item not in allowed:
             values = ", ".join(map(str, allowed))
             what = f"'{name}' of the node '{node.name}' ({node.op}) is {_text(item)}"
-            raise InputError(f"The attribute {what}, which is none of {values}: {DAMAGED}")
+            raise InputError(f"the attribute {what}, which is none of {values}: {DAMAGED}")
 
 
 def operands(op: Op, expected: Sequence[DType]) -> None:
@@ -71,12 +71,12 @@ def operands(op: Op, expected: Sequence[DType]) -> None:
     got = [value.dtype for value in op.operands if value is not None]
     if len(got) != len(expected):
         raise InputError(
-            f"The node '{op.name}' ({op.type}) has {len(got)} operands where it takes {len(expected)}: {DAMAGED}"
+            f"the node '{op.name}' ({op.type}) has {len(got)} operands where it takes {len(expected)}: {DAMAGED}"
         )
     for index, (dtype, wanted) in enumerate(zip(got, expected)):
         if dtype is not wanted:
             raise InputError(
-                f"The node '{op.name}' ({op.type}) takes {wanted} as operand {index}, and gets {dtype}: {DAMAGED}"
+                f"the node '{op.name}' ({op.type}) takes {wanted} as operand {index}, and gets {dtype}: {DAMAGED}"
             )
 
 
@@ -94,7 +94,7 @@ def call(op: Op, callee: Callable[[str], Callee]) -> None:
                 _agree(op, ref.name, "returns", function.returns, "is to make", [value.dtype for value in op.results])
             elif len(function.returns) != 1 or function.returns[0].is_handle:
                 raise InputError(
-                    f"The condition '{ref.name}' of the loop '{op.name}' returns {_list(function.returns)} "
+                    f"the condition '{ref.name}' of the loop '{op.name}' returns {_list(function.returns)} "
                     f"where it must tell one bool: {DAMAGED}"
                 )
 
@@ -102,7 +102,7 @@ def call(op: Op, callee: Callable[[str], Callee]) -> None:
 def _agree(op: Op, name: str, verb: str, declared: list[DType], other: str, found: list[DType]) -> None:
     if declared != found:
         raise InputError(
-            f"The function '{name}' {verb} {_list(declared)}, and {other} {_list(found)} where the node '{op.name}' "
+            f"the function '{name}' {verb} {_list(declared)}, and {other} {_list(found)} where the node '{op.name}' "
             f"({op.type}) runs it: {DAMAGED}"
         )
 
@@ -133,7 +133,7 @@ def function_results(graph: Graph, proto: Any) -> None:
         said = attrs.dtype(arg.type)
         if value.dtype is not said:
             raise InputError(
-                f"The function '{graph.name}' says that its result '{arg.name}' is {said}, and returns {value.dtype}: "
+                f"the function '{graph.name}' says that its result '{arg.name}' is {said}, and returns {value.dtype}: "
                 f"{DAMAGED}"
             )
 
@@ -155,7 +155,7 @@ def signatures(module: Module) -> None:
             for name, value in zip(names, values):
                 if value.dtype.is_handle or value.dtype.tflite is None:
                     raise InputError(
-                        f"The {side} '{name}' of the signature '{signature.names[0]}' is a {value.dtype}, and a TFLite "
+                        f"the {side} '{name}' of the signature '{signature.names[0]}' is a {value.dtype}, and a TFLite "
                         f"file has no such {side}s: give the signature tensors of numbers or texts."
                     )
 

@@ -83,7 +83,7 @@ class Effects:
                     continue
                 seen.add(name)
                 if name not in main.nodes:
-                    raise InputError(f"The model has no node '{name}', which its restore or init graph names.")
+                    raise InputError(f"the model has no node '{name}', which its restore or init graph names.")
                 data, control = main.nodes.inputs(name)
                 stack += [(main, ref.partition(":")[0]) for ref in (*data, *control)]
             op = scope.nodes.op(name)
@@ -119,7 +119,7 @@ class Effects:
                 scope = inner
             else:
                 return Source(scope, name, output, index)
-        raise InputError(f"The model's references form a cycle through '{ref}'.")
+        raise InputError(f"the model's references form a cycle through '{ref}'.")
 
     def operand(self, source: Source, index: int) -> Source | None:
         """Return the source of operand `index` of a node."""
@@ -134,7 +134,7 @@ class Effects:
             function = node.op if node.op in self.library else node.attr["f"].func.name
             proto = self.library.get(function)
             if proto is None:
-                raise InputError(f"The node '{name}' calls the function '{function}', which the model lacks.")
+                raise InputError(f"the node '{name}' calls the function '{function}', which the model lacks.")
             body = self._bodies.get(function)
             if body is None:
                 body = self._bodies[function] = Nodes(proto.node_def)
@@ -143,12 +143,12 @@ class Effects:
                 ]
             self._work += _WORK_OF_A_CALL + len(body.by_name)
             if self._work > _MAX_WORK:
-                raise InputError(f"The functions that restore the model call each other without end ('{name}').")
+                raise InputError(f"the functions that restore the model call each other without end ('{name}').")
             inner = self._calls[scope, name] = Scope(body, proto, scope, name)
         return inner
 
 
 def _operand(name: str, data: list[str], index: int) -> str:
     if index >= len(data):
-        raise InputError(f"The node '{name}' has {len(data)} operands, too few for its op: the model file is damaged.")
+        raise InputError(f"the node '{name}' has {len(data)} operands, too few for its op: the model file is damaged.")
     return data[index]

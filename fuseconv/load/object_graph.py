@@ -42,7 +42,7 @@ def checkpoint_keys(meta: Any, read: Callable[[str], np.ndarray]) -> dict[str, s
         same = _same_objects(objects.nodes, graph.nodes)
         keys = {number: _key(graph.nodes[other]) for number, other in same.items()}
     except (protos.DecodeError, IndexError):
-        raise InputError("The model's graph of objects is damaged.") from None
+        raise InputError("the model's graph of objects is damaged.") from None
     return {node: keys[number] for node, number in handles.items() if keys.get(number)}
 
 

@@ -190,7 +190,7 @@ def _from_proto(proto: Any) -> OpDef:
             default = attrs.attr(attr.default_value, attr.type)
             if not attrs.is_a(default, attr.type):
                 raise InputError(
-                    f"The default of '{attr.name}' of the model's op '{proto.name}' is no {attr.type}: "
+                    f"the default of '{attr.name}' of the model's op '{proto.name}' is no {attr.type}: "
                     "the model file is damaged."
                 )
             defaults[attr.name] = default

@@ -124,16 +124,16 @@ class Resources:
             self._name_lists[key] = list(zip(self._strings(value, 1), self._strings(value, 2)))
         restored = self._name_lists[key]
         if value.index >= len(restored):
-            raise InputError(f"The node '{value.node}' restores fewer tensors than are read from it.")
+            raise InputError(f"the node '{value.node}' restores fewer tensors than are read from it.")
         return restored[value.index]
 
     def _strings(self, reader: Source, index: int) -> list[str]:
         source = self.effects.operand(reader, index)
         if source is None or source.op != "Const":
-            raise InputError(f"The node '{reader.node}' restores variables by names that are not constant.")
+            raise InputError(f"the node '{reader.node}' restores variables by names that are not constant.")
         array = _const(source)
         if array.dtype != object:
-            raise InputError(f"The node '{reader.node}' restores variables by names that are no strings.")
+            raise InputError(f"the node '{reader.node}' restores variables by names that are no strings.")
         return [item.decode(errors="replace") for item in array.reshape(-1)]
 
     def _variable(self, name: str, op: Op, node: str) -> Variable:
@@ -157,7 +157,7 @@ class Resources:
             )
             if not fits or data.dtype != dtype.numpy:
                 declared, found = f"{dtype.name}{list(variable.shape or ())}", f"{data.dtype}{list(data.shape)}"
-                raise InputError(f"The variable '{name}' is declared as {declared}, but the checkpoint holds {found}.")
+                raise InputError(f"the variable '{name}' is declared as {declared}, but the checkpoint holds {found}.")
         return variable
 
     def _keys(self) -> dict[str, str]:
@@ -169,7 +169,7 @@ class Resources:
 
     def _read(self, name: str, slice_spec: str) -> np.ndarray:
         if self.files is None:
-            raise InputError(f"The graph restores '{name}' from a checkpoint, and a frozen graph has none.")
+            raise InputError(f"the graph restores '{name}' from a checkpoint, and a frozen graph has none.")
         if self._checkpoint is None:
             self._checkpoint = Checkpoint(self.files, "variables/variables")
         return self._checkpoint.read(name, slice_spec)
@@ -179,10 +179,10 @@ class Resources:
         model runs. Raises InputError for types that TFLite's tables do not hold."""
         key_dtype, value_dtype = (op.attrs.get(key) for key in ("key_dtype", "value_dtype"))
         if not isinstance(key_dtype, DType) or not isinstance(value_dtype, DType):
-            raise InputError(f"The table '{op.name}' does not say what it holds: the model file is damaged.")
+            raise InputError(f"the table '{op.name}' does not say what it holds: the model file is damaged.")
         for dtype in (key_dtype, value_dtype):
             if dtype.is_handle or dtype.tflite is None:
-                raise InputError(f"The table '{op.name}' holds {dtype}, and TFLite has no such tables.")
+                raise InputError(f"the table '{op.name}' holds {dtype}, and TFLite has no such tables.")
         table = Table(name, key_dtype, value_dtype)
         write = self._table_writes.get(node)
         if write is None:
@@ -196,7 +196,7 @@ class Resources:
         table.keys, table.values = (self._evaluate(source) if source else None for source in sources)
         for dtype, held in ((key_dtype, table.keys), (value_dtype, table.values)):
             if held is not None and held.dtype != dtype.numpy:
-                raise InputError(f"The table '{op.name}' is filled with other types than it holds: {DAMAGED}")
+                raise InputError(f"the table '{op.name}' is filled with other types than it holds: {DAMAGED}")
         return table
 
     def _file(self, write: Source) -> tuple[Path, bytes]:
@@ -207,7 +207,7 @@ class Resources:
             source = self._origin(handle.node)[1] if handle is not None else None
         if not self.files or source is None or source.scope is not self.main or source.node not in self._asset_names:
             raise InputError(
-                f"The table that '{write.node}' initializes is read from a file that is no asset of the model."
+                f"the table that '{write.node}' initializes is read from a file that is no asset of the model."
             )
         return read_asset(self.files, self._asset_names[source.node])
 
@@ -265,7 +265,7 @@ def _assets(meta: Any) -> list[tuple[str, str]]:
         try:
             assets = [protos.classes["AssetFileDef"].FromString(item.value) for item in items]
         except protos.DecodeError:
-            raise InputError("The model's list of assets is damaged.") from None
+            raise InputError("the model's list of assets is damaged.") from None
     return [(asset.tensor_info.name.partition(":")[0], asset.filename) for asset in assets]
 
 
@@ -290,17 +290,17 @@ def _text_file_attributes(write: Source) -> dict[str, Any]:
         found[key] = value.s if key == "delimiter" else attrs.attr(value)
     for key in ("key_index", "value_index", "vocab_size", "offset"):
         if type(found.get(key)) is not int:
-            raise InputError(f"The node '{write.node}' lacks its attribute '{key}': the model file is damaged.")
+            raise InputError(f"the node '{write.node}' lacks its attribute '{key}': the model file is damaged.")
     return found
 
 
 
 def _range(node: Any, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
     if start.size != 1 or limit.size != 1 or delta.size != 1:
-        raise InputError(f"The node '{node.name}' makes a range of something else than scalars.")
+        raise InputError(f"the node '{node.name}' makes a range of something else than scalars.")
     ends = [end.item() for end in (start, limit, delta)]
     if not all(map(np.isfinite, ends)) or not ends[2]:
-        raise InputError(f"The node '{node.name}' makes a range without an end: {start} to {limit} by {delta}.")
+        raise InputError(f"the node '{node.name}' makes a range without an end: {start} to {limit} by {delta}.")
     budget.require_room((ends[1] - ends[0]) / ends[2], 8, node.name)
     return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
 

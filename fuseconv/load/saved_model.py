@@ -116,13 +116,13 @@ def _chosen(meta: Any, names: Sequence[str]) -> dict[str, Any]:
         if name not in _NO_SIGNATURES and (signature.outputs or name in names)
     }
     if not there:
-        raise InputError("The model has no signatures: export it with one (`tf.saved_model.save(..., signatures=f)`).")
+        raise InputError("the model has no signatures: export it with one (`tf.saved_model.save(..., signatures=f)`).")
     ordered = sorted(there, key=lambda name: (name != "serving_default", name))
     for name in names:
         if name not in there:
             raise InputError(f"the model has no signature {name}{suggestion_or_all(name, ordered)}")
         if not there[name].outputs:
-            raise InputError(f"The signature '{name}' has no outputs; it cannot be converted.")
+            raise InputError(f"the signature '{name}' has no outputs; it cannot be converted.")
     return {name: there[name] for name in dict.fromkeys(names or ordered)}
 
 
@@ -151,7 +151,7 @@ class _Loader:
                 module.signatures.append(self._signature(name, proto))
                 left -= len(module.signatures[-1].graph.ops)
                 if left < 0:
-                    raise InputError("The model's signatures have more operations in all than a model of its size has; "
+                    raise InputError("the model's signatures have more operations in all than a model of its size has; "
                                      "name some of them with --signature.")  # fmt: skip
         self.importer.build_functions()
         module.functions = self.importer.functions
@@ -167,7 +167,7 @@ class _Loader:
         for key, info in sorted(proto.inputs.items()):
             ref = _tensor_name(info, name, key)
             if ref in inputs:
-                raise InputError(f"The signature '{name}' feeds '{ref}' through two inputs; it cannot be converted.")
+                raise InputError(f"the signature '{name}' feeds '{ref}' through two inputs; it cannot be converted.")
             shape = attrs.shape(info.tensor_shape) if info.HasField("tensor_shape") else None
             dtype = self.importer.tensor_type(self.nodes, ref)
             graph_validation.tensor_info(info.dtype, dtype, f"'{key}' of the signature '{name}'", ref)

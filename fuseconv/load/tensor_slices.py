@@ -24,7 +24,7 @@ def parse_slice(spec: str, shape: tuple[int, ...], name: str) -> Box | None:
     *sizes, extents = spec.split(" ")
     try:
         if tuple(map(int, sizes)) != shape:
-            raise InputError(f"The model restores '{name}' as {sizes}, but the checkpoint holds {list(shape)}.")
+            raise InputError(f"the model restores '{name}' as {sizes}, but the checkpoint holds {list(shape)}.")
         part = []
         for size, extent in zip(shape, extents.split(":")):
             start, length = (0, size) if extent == "-" else map(int, extent.split(","))
@@ -32,7 +32,7 @@ def parse_slice(spec: str, shape: tuple[int, ...], name: str) -> Box | None:
     except ValueError:
         part = []
     if len(part) != len(shape) or not _within(part, shape):
-        raise InputError(f"The model restores '{name}' by the slice '{spec}', which does not fit {list(shape)}.")
+        raise InputError(f"the model restores '{name}' by the slice '{spec}', which does not fit {list(shape)}.")
     return tuple(part)
 
 
@@ -47,7 +47,7 @@ def stored_boxes(slices: Sequence[Any], shape: tuple[int, ...], name: str) -> di
         boxes[box] = stored
     held = [box for box in boxes if volume(box)]
     if sum(map(volume, held)) < math.prod(shape):
-        raise InputError(f"The checkpoint holds only parts of '{name}'.")
+        raise InputError(f"the checkpoint holds only parts of '{name}'.")
     _refuse_overlaps(held, name)
     return boxes
 
@@ -83,7 +83,7 @@ def _box(stored: Any, shape: tuple[int, ...], name: str) -> Box:
         for extent, size in zip(stored.extent, shape)
     )
     if len(stored.extent) != len(shape) or not _within(box, shape):
-        raise InputError(f"The checkpoint says that it holds a slice of '{name}' which does not lie within it.")
+        raise InputError(f"the checkpoint says that it holds a slice of '{name}' which does not lie within it.")
     return box
 
 
@@ -97,7 +97,7 @@ def _refuse_overlaps(boxes: list[Box], name: str) -> None:
         return
     edges = [sorted({edge for start, length in axis for edge in (start, start + length)}) for axis in zip(*boxes)]
     if math.prod(map(len, edges)) > _MOST_CELLS:
-        raise InputError(f"The checkpoint holds '{name}' in {len(boxes)} slices, too many and too irregular ones.")
+        raise InputError(f"the checkpoint holds '{name}' in {len(boxes)} slices, too many and too irregular ones.")
     places = [{edge: place for place, edge in enumerate(axis)} for axis in edges]
     marked = np.zeros([len(axis) for axis in edges], bool)
     for box in boxes:
@@ -108,7 +108,7 @@ def _refuse_overlaps(boxes: list[Box], name: str) -> None:
 
 
 def _overlapping(name: str) -> InputError:
-    return InputError(f"The checkpoint holds slices of '{name}' that overlap: it is damaged.")
+    return InputError(f"the checkpoint holds slices of '{name}' that overlap: it is damaged.")
 
 
 def _ordered_unsigned(value: int) -> bytes:

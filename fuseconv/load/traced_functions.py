@@ -172,7 +172,7 @@ class _Functions:
                 if op.kind in VARIABLES | TABLES and op not in outer:
                     kind = "table" if op.kind in TABLES else "variable"
                     raise InputError(
-                        f"The function makes the {kind} '{op.name}' itself, and what it holds cannot be read. Make it "
+                        f"the function makes the {kind} '{op.name}' itself, and what it holds cannot be read. Make it "
                         "outside the function, or convert the directory that the model was loaded from."
                     )
 
@@ -213,7 +213,7 @@ class _Functions:
                 value = capture.numpy()
                 nodes.constants[node.name] = constant(value, _dtype(capture), node.name)
             else:
-                raise InputError(f"The model reads '{node.name}', a {capture.dtype.name} that cannot be converted.")
+                raise InputError(f"the model reads '{node.name}', a {capture.dtype.name} that cannot be converted.")
 
     def _bind_variable(self, handle: Any, variable: Any, node: Any) -> None:
         """Turn a node into the handle of a variable, with the value that it holds now."""
@@ -234,7 +234,7 @@ class _Functions:
         if id(handle) not in self.names:
             types = _table_types(handle)
             if types is None:
-                raise InputError(f"The model reads '{node.name}', a resource that is no variable and no table.")
+                raise InputError(f"the model reads '{node.name}', a resource that is no variable and no table.")
             keys, values = _exported(handle, types)
             name = self._new(handle, "table", self.module.tables)
             self.module.tables[name] = Table(name, _dtype(keys), _dtype(values), keys.numpy(), values.numpy())
@@ -268,7 +268,7 @@ def _table_types(handle: Any) -> tuple[Any, Any] | None:
         except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError):
             continue
         except tf.errors.FailedPreconditionError as error:
-            raise InputError(f"The model reads a table that nothing has filled yet: {error.message}") from None
+            raise InputError(f"the model reads a table that nothing has filled yet: {error.message}") from None
         return pair
     return None
 
@@ -279,7 +279,7 @@ def _exported(handle: Any, types: tuple[Any, Any]) -> tuple[Any, Any]:
     try:
         exported = tf.raw_ops.LookupTableExportV2(table_handle=handle, Tkeys=types[0], Tvalues=types[1])
     except tf.errors.OpError as error:
-        raise InputError(f"The model reads a table whose content TensorFlow does not tell: {error.message}") from None
+        raise InputError(f"the model reads a table whose content TensorFlow does not tell: {error.message}") from None
     return exported.keys, exported.values
 
 

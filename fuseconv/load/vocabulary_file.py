@@ -23,13 +23,13 @@ def read_asset(files: ModelFiles, filename: str) -> tuple[Path, bytes]:
     name = f"assets/{filename}"
     path = files.root / name
     if Path(filename).anchor:
-        raise InputError(f"The model's asset '{filename}' lies outside its directory; it is not read.")
+        raise InputError(f"the model's asset '{filename}' lies outside its directory; it is not read.")
     try:
         return path, files.read(name)
     except FileNotFoundError:
-        raise InputError(f"The model's asset {path} is missing.") from None
+        raise InputError(f"the model's asset {path} is missing.") from None
     except OSError as error:
-        raise InputError(f"The model's asset {path} cannot be read: {error.strerror}.") from None
+        raise InputError(f"the model's asset {path} cannot be read: {error.strerror}.") from None
 
 
 def read_text_file(
@@ -40,18 +40,18 @@ def read_text_file(
     lines = _lines(data)
     size = attributes["vocab_size"]
     if size > len(lines):
-        raise InputError(f"The vocabulary {path} has {len(lines)} lines, but the model says {size}.")
+        raise InputError(f"the vocabulary {path} has {len(lines)} lines, but the model says {size}.")
     if size >= 0:
         lines = lines[:size]
     delimiter = attributes["delimiter"]
     columns = [attributes["key_index"], attributes["value_index"]]
     for number, line in enumerate(lines):
         if not line:
-            raise InputError(f"The vocabulary {path} is empty in line {number + 1}.")
+            raise InputError(f"the vocabulary {path} is empty in line {number + 1}.")
     rows = [line.split(delimiter) for line in lines] if max(columns) >= 0 else []
     for number, row in enumerate(rows):
         if len(row) <= max(columns):
-            raise InputError(f"The vocabulary {path} has too few columns in line {number + 1}.")
+            raise InputError(f"the vocabulary {path} has too few columns in line {number + 1}.")
     keys, values = (
         _column(index, kind, lines, rows, attributes["offset"], path)
         for index, kind in zip(columns, (key_dtype, value_dtype))
@@ -80,7 +80,7 @@ def _column(
         try:
             return np.array(texts, "S").astype(dtype.numpy) if texts else np.empty(0, dtype.numpy)
         except ValueError:
-            raise InputError(f"The vocabulary {path} has something else than {dtype.name} in column {index}.") from None
+            raise InputError(f"the vocabulary {path} has something else than {dtype.name} in column {index}.") from None
     array = np.empty(len(texts), object)
     array[:] = texts
     return array

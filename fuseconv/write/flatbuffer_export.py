@@ -269,7 +269,7 @@ class _Model:
         # Lowering refuses ops for as much; what hands an input on has none.
         elements = math.prod(filter(None, static))
         if elements > LARGEST_SIZE:
-            raise InputError(f"The tensor '{name}' has {elements} elements or more; TFLite counts in 32 bits.")
+            raise InputError(f"the tensor '{name}' has {elements} elements or more; TFLite counts in 32 bits.")
         fields: dict[str, Any] = {
             "shape": static,
             "type": dtype.tflite,

@@ -117,7 +117,7 @@ def test_types_that_no_input_has(dtype: int, tmp_path: Path) -> None:
     graph = Frozen(1)
     graph.node("in", "Placeholder", dtype={"type": dtype})
     graph.node("y", "Identity", "in", T={"type": dtype})
-    with pytest.raises(InputError, match=f"The input 'in' .* is a {types.BY_TF[dtype]}, and a TFLite file has no such"):
+    with pytest.raises(InputError, match=f"the input 'in' .* is a {types.BY_TF[dtype]}, and a TFLite file has no such"):
         load(graph.write(tmp_path))
 
 

@@ -59,7 +59,7 @@ def test_a_node_that_contradicts_itself_is_told_instead(monkeypatch: pytest.Monk
     monkeypatch.setattr(api, "report_misfits", fails)
     graph = Frozen(2, 3)
     graph.node("y", "Transpose", "x", graph.constant("perm", np.array([0, 0], np.int32)), T={"type": FLOAT})
-    with pytest.raises(InputError, match=r"The node 'y' \(Transpose\) cannot run: .*damaged"):
+    with pytest.raises(InputError, match=r"the node 'y' \(Transpose\) cannot run: .*damaged"):
         fuseconv.convert(graph.write(tmp_path))
 
 

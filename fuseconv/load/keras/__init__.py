@@ -63,7 +63,7 @@ def _built(shared: Model, file: KerasFile) -> tuple[Graph, list[str], list[str],
     results = root.call([_packed(specs, values)], {})
     outputs = list(flat(results))
     if not outputs or not all(isinstance(value, Value) for value in outputs):
-        raise InputError("The file is damaged: an output of its model is no tensor.")
+        raise InputError("the file is damaged: an output of its model is no tensor.")
     tf = shared.tf
     tf.scope = config["name"]
     graph.ops, graph.outputs = tf.out, outputs

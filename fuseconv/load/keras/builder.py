@@ -67,7 +67,7 @@ class LayerBuilder(TfBuilder):
         """Count an op, or a call of a layer, which may make none. Raises InputError at more than the file justifies."""
         self._left -= 1
         if self._left < 0:
-            raise InputError("Its layers make more operations than a file of its size justifies.")
+            raise InputError("its layers make more operations than a file of its size justifies.")
 
     def _told(self, kind: str, attrs: dict[str, Any]) -> dict[str, Any]:
         """Return the attributes that are to be said: none that is a default."""

@@ -193,7 +193,7 @@ class Object:
         self.model.depth += 1
         try:
             if self.model.depth > _MOST_NESTED:
-                raise InputError(f"The file is damaged: '{self.name}' nests layers too deep.")
+                raise InputError(f"the file is damaged: '{self.name}' nests layers too deep.")
             yield
         finally:
             tf.scope = outer

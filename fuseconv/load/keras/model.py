@@ -72,7 +72,7 @@ def config_of(data: Any) -> dict[str, Any]:
     """Return the config of an object in an architecture, which says its name. Raises InputError if it is damaged."""
     config = data.get("config") if isinstance(data, dict) else None
     if not isinstance(config, dict):
-        raise InputError("The file is damaged: an object in its architecture has no config.")
+        raise InputError("the file is damaged: an object in its architecture has no config.")
     return config | {"name": str(data.get("name") or config.get("name") or data.get("class_name"))}
 
 
@@ -126,7 +126,7 @@ def _input_spec(data: Mapping[str, Any]) -> InputSpec:
 
 def _dims(shape: list[Any]) -> tuple[int | None, ...]:
     if not all(dim is None or (type(dim) is int and 0 <= dim < 1 << 31) for dim in shape):
-        raise InputError(f"The file is damaged: {str(shape)[:60]} is no shape of an input.")
+        raise InputError(f"the file is damaged: {str(shape)[:60]} is no shape of an input.")
     return tuple(shape)
 
 
@@ -248,7 +248,7 @@ class _Graph:
                     blocked.setdefault(item.refs[-1].layer, []).append(item)
         for item in waiting:
             if item.nodes:
-                raise InputError(f"The file is damaged: its layer '{item.layer.name}' is called on what is never made.")
+                raise InputError(f"the file is damaged: its layer '{item.layer.name}' is called on what is never made.")
 
     def _advance(self, item: _Waiting) -> bool:
         """Make the calls of a layer whose tensors are there; leave in `refs` what the next one waits for. Return
@@ -277,7 +277,7 @@ class _Graph:
         calls = self.results.get(ref.layer, [])
         index = self._index(ref)
         if not 0 <= index < len(calls) or not 0 <= ref.tensor < len(calls[index]):
-            raise InputError(f"The file is damaged: it reads a result of '{ref.layer}' that is not there.")
+            raise InputError(f"the file is damaged: it reads a result of '{ref.layer}' that is not there.")
         return calls[index][ref.tensor]
 
 
@@ -318,7 +318,7 @@ def _nodes(data: Mapping[str, Any]) -> Iterator[tuple[list[Any], dict[str, Any]]
     """Yield the arguments of each call of a layer, with Refs for the tensors."""
     nodes = data.get("inbound_nodes")
     if not isinstance(nodes, list):
-        raise InputError("The file is damaged: a layer of a functional model says nothing of its calls.")
+        raise InputError("the file is damaged: a layer of a functional model says nothing of its calls.")
     for node in filter(None, nodes):
         try:
             if isinstance(node, dict) and "args" in node and "kwargs" in node:
@@ -411,7 +411,7 @@ def _mapped_refs(function: Callable[[Ref], Any], item: Any) -> Any:
         return [_mapped_refs(function, part) for part in item]
     if isinstance(item, dict):
         return {key: _mapped_refs(function, part) for key, part in item.items()}
-    raise InputError("The file is damaged: an input or output of a model is no tensor.")
+    raise InputError("the file is damaged: an input or output of a model is no tensor.")
 
 
 def flat(item: Any) -> Iterator[Any]:

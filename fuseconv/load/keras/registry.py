@@ -112,7 +112,7 @@ def builtin(*names: str, **options: Any) -> Decorator:
         marked = layer(*names, **options)(function)
         for name, known in marked.keras_layers.items():  # type: ignore[attr-defined]
             if name in LAYERS:
-                raise InputError(f"The Keras layer {name} is declared twice.")
+                raise InputError(f"the Keras layer {name} is declared twice.")
             LAYERS[name] = known
         return marked
 
@@ -136,7 +136,7 @@ def _kind(name: str, parameter: inspect.Parameter) -> str:
     said = parameter.annotation
     kind = said if isinstance(said, str) else inspect.formatannotation(said)
     if not all(part.strip() in _KINDS for part in kind.replace("typing.", "").split("|")):
-        raise InputError(f"The Keras layer {name} has a setting {parameter.name} of the kind {kind[:60]}; it may be "
+        raise InputError(f"the Keras layer {name} has a setting {parameter.name} of the kind {kind[:60]}; it may be "
                          f"{', '.join(_KINDS)}, or several of them.")  # fmt: skip
     return kind.replace("typing.", "")
 

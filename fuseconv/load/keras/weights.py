@@ -153,7 +153,7 @@ class _Groups:
         if not version.startswith(("2", "3")):
             raise unknown(model.label, f"Keras {version[:20]} laid out its weights otherwise")
         if _text(self.root.attrs.get("backend", "")) == "theano":
-            raise InputError("The file was written by Keras on Theano, whose convolutions turn their kernels around; "
+            raise InputError("the file was written by Keras on Theano, whose convolutions turn their kernels around; "
                              "load it there, and save it on TensorFlow.")  # fmt: skip
         names = _names(self.root, "layer_names")
         layers = {part.name: part for _, part in model.parts}
@@ -168,7 +168,7 @@ class _Groups:
             weights, halves = part.all_weights(), dict(_halves(part))
             for weight, own in zip(weights, listed):
                 if halves.get(weight.value, "//") in own:
-                    raise InputError(f"The file's weights of '{name}' are those of a Bidirectional layer of which one "
+                    raise InputError(f"the file's weights of '{name}' are those of a Bidirectional layer of which one "
                                      "half is frozen, which it does not say. Keras confuses them when it loads the "
                                      "file; save the model as .keras.")  # fmt: skip
                 if not _is_named(own.rpartition("/")[2].partition(":")[0], weight.name):

@@ -42,7 +42,7 @@ def _import(op: Op, module: Module) -> None:
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogateescape")
     if not isinstance(data, bytes):
-        raise InputError(f"The node '{op.name}' holds no module: {DAMAGED}")
+        raise InputError(f"the node '{op.name}' holds no module: {DAMAGED}")
     _check(op)
     importer = ModuleImporter(data, op.name, module.functions)
     main = importer.main(_platform(op, importer.module))
@@ -50,7 +50,7 @@ def _import(op: Op, module: Module) -> None:
     module.has_stablehlo = True
     takes, makes = ([value.dtype for value in values] for values in (main.inputs, main.outputs))
     if [value and value.dtype for value in op.operands] != takes or [value.dtype for value in op.results] != makes:
-        raise InputError(f"The node '{op.name}' calls its module with other types than it takes: {DAMAGED}")
+        raise InputError(f"the node '{op.name}' calls its module with other types than it takes: {DAMAGED}")
     op.set_kind("tf.PartitionedCall")
     op.attrs = {"f": FuncRef(main.name)}
 
@@ -59,10 +59,10 @@ def _check(op: Op) -> None:
     """Refuse a call whose attributes say that it runs something else than `main`."""
     version = op.attrs.get("version", _NEWEST)
     if not isinstance(version, int) or version > _NEWEST:
-        raise InputError(f"The node '{op.name}' is an XlaCallModule of version {version}; up to {_NEWEST} is read.")
+        raise InputError(f"the node '{op.name}' is an XlaCallModule of version {version}; up to {_NEWEST} is read.")
     for name, value in op.attrs.items():
         if name not in _IRRELEVANT and value not in (None, False, [], "", b""):
-            raise InputError(f"The node '{op.name}' (XlaCallModule) has {name}={value!r}, which is not supported.")
+            raise InputError(f"the node '{op.name}' (XlaCallModule) has {name}={value!r}, which is not supported.")
 
 
 def _platform(op: Op, module: bytecode.Module) -> int | None:

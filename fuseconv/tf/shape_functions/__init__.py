@@ -62,7 +62,7 @@ def first_contradiction(module: Module) -> str:
         for op in graph.ops:
             why = contradiction(op) if op.dialect == "tf" else ""
             if why:
-                return f"The node '{op.name}' ({op.type}) cannot run: {why}."
+                return f"the node '{op.name}' ({op.type}) cannot run: {why}."
     return ""
 
 

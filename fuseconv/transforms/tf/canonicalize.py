@@ -70,7 +70,7 @@ def _hold_dead_code(graph: Graph) -> None:
         if op.results and all(reader in dead for result in op.results for reader in result.uses):
             dead.add(op)
             if op.dialect == "tf" and (why := shape_functions.contradiction(op)):
-                raise InputError(f"The node '{op.name}' ({op.type}) cannot run: {why}.")
+                raise InputError(f"the node '{op.name}' ({op.type}) cannot run: {why}.")
 
 
 def infer_shapes(module: Module) -> None:

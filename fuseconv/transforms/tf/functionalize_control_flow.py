@@ -68,7 +68,7 @@ def _mark_lost(graph: Graph, module: Module) -> None:
 def _hold_to_depth(around: _Frame | _Context) -> None:
     """Raise InputError for one more loop or branch within these if functions may not nest as deep."""
     if len(around) >= MAX_DEPTH:
-        raise InputError(f"The model's loops and branches of TF1 nest more than {MAX_DEPTH} deep.")
+        raise InputError(f"the model's loops and branches of TF1 nest more than {MAX_DEPTH} deep.")
 
 
 def _condition(switch: Op) -> Value:

@@ -93,7 +93,7 @@ def _count_uses(module: Module) -> Counter[str]:
             if waiting:
                 open_calls.add(name)
                 for circular in open_calls.intersection(waiting):
-                    raise InputError(f"The function '{circular}' calls itself; TFLite has no recursion.")
+                    raise InputError(f"the function '{circular}' calls itself; TFLite has no recursion.")
                 stack += waiting
                 continue
             stack.pop()
@@ -104,7 +104,7 @@ def _count_uses(module: Module) -> Counter[str]:
     total = sum(size[name] * count for name, count in uses.items())
     deepest = max(depth.values(), default=0)
     if not budget.allows_operations(total, _MAX_OPS) or deepest > MAX_DEPTH:
-        raise InputError(f"The model's functions call each other {deepest} deep, for {total} operations in all.")
+        raise InputError(f"the model's functions call each other {deepest} deep, for {total} operations in all.")
     for caller in reversed(size):
         for name in called[caller]:
             uses[name] += uses[caller]
