@@ -137,5 +137,11 @@ def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return function.end_lineno - function.lineno + 1 - told  # type: ignore[operator]
 
 
+def test_sentences_of_errors_begin_in_lower_case() -> None:
+    """They stand behind "fuseconv: error:"."""
+    capital = re.compile(r"Error\(\s*f?\"(?:An?|Its|The|There|This) .*")
+    assert not {str(path.relative_to(ROOT)): found for path in FILES if (found := capital.findall(path.read_text()))}
+
+
 def test_nothing_is_called_utils() -> None:
     assert not [path for path in ROOT.rglob("*") if path.stem in ("utils", "util", "helpers", "misc")]
