@@ -23,8 +23,8 @@ _CUSTOM = "tfl.CUSTOM"
 class CustomOpFile:
     """A file of one signature, whose custom ops of the names in `functions` are computed by these.
 
-    A function takes the operands as arrays (None for one that is left out) and the options of the op, if these are a
-    map, by their names; it returns an array, or a list of one for each result.
+    A function takes the operands as arrays, None for one that is left out. It takes the options of the op by their
+    names, if these are a map, and returns an array, or a list of one for each result.
     Raises InputError for a name that no op of the file has, and for files that cannot be cut: with such ops in loops or
     branches, or with variables or tables. delegates: whether LiteRT's default delegates run."""
 

@@ -2,8 +2,8 @@
 
 LiteRT's Python interface tells no time of an op. So each op is cut out into a file of its own, with its constants and
 with the operands that a run of the whole file gives it. That file is timed; ops of the same type, options and shapes
-are timed once. What this leaves out: an op alone finds its weights in the processor's cache if they fit there, a
-delegate hands no tensor on to the next op, and ops that read variables or tables cannot run alone. `accounted` says how
+are timed once. The sum is not exact: an op alone finds its weights in the processor's cache if they fit there, and a
+delegate hands no tensor on to the next op. Ops that read variables or tables cannot run alone. `accounted` says how
 much of the whole the ops add up to.
 """
 

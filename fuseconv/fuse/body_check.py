@@ -37,8 +37,8 @@ class BodyCheck:
         Raises Refused if body and fusion differ.
 
         op: the call of a composite, callee: the function that it calls; both stay as they are. Each function of the
-        model is checked once for each fusion, however often it is called, unless the calls differ in what a check sees:
-        results that are read, shapes, an operand that stands twice or is a constant."""
+        model is checked once for each fusion, however often it is called. Calls are checked apart if they differ in
+        what a check sees: results that are read, shapes, an operand that stands twice or is a constant."""
         if self.numeric.mode == "never":
             return ""
         name = original(callee)

@@ -69,8 +69,8 @@ def _differ(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
 
 
 def _distance(actual: np.ndarray, expected: np.ndarray, overflows: bool) -> float:
-    """Return the largest absolute error of floats, or the number of unequal elements of other types; infinity for
-    unequal shapes, and for what is infinite or NaN in one and another number in the other.
+    """Return the largest absolute error of floats, or the number of unequal elements of other types. It is infinite for
+    unequal shapes, and where one has infinity or NaN and the other another number.
     """
     if actual.shape != expected.shape:
         return math.inf

@@ -53,8 +53,8 @@ def fuse_patterns(
     """Apply the patterns of a dialect to each graph up to a fixed point; larger patterns go first. Returns whether
     anything did.
 
-    Patterns of `tf` ops are tried from the end of a graph, so that a whole expression is seen before its parts; those
-    of `tfl` ops from its start, as ops take in what follows them.
+    Patterns of `tf` ops are tried from the end of a graph, so that a whole expression is seen before its parts. Those
+    of `tfl` ops are tried from its start, as ops take in what follows them.
 
     explain: record also what matches but for one thing, and what that is. graphs: those to rewrite, from their ends,
     instead of all. pattern_check: runs what is built, and what it is built for, before it is taken.

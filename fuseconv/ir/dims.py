@@ -3,8 +3,8 @@
 A dimension is a Python int where it is known, else a `Sym`. Equal expressions compare equal, so that a shape that is
 taken apart and put together again over a dynamic batch is recognized as the shape it was.
 
-An expression that grows too large becomes a symbol of its own: nothing is known of it then but what it was made from,
-so that the same operation on the same operands gives the same symbol.
+An expression that grows too large becomes a symbol of its own. Nothing but its operation and operands is known of it
+then, so that the same operation on the same operands gives the same symbol.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functions that TensorFlow traced in this process -> `ir` module, without a way over the disk.
 
 What a function captures - variables, lookup tables, tensors - becomes a handle op or constant of the main graph, as in
-the graph of a SavedModel, and holds what it holds at this moment.
+the graph of a SavedModel. It has the contents of this moment.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ def _product(op: Op) -> _Product | None:
 
 
 def _product_of_floats(op: Op) -> _Product | None:
-    """Return the product of a FULLY_CONNECTED that takes the rounded rows as floats, and weights that lie on a grid: as
-    the layers of 4 bits compute it, and all that are read from Keras files."""
+    """Return the product of a FULLY_CONNECTED that takes the rounded rows as floats, and weights that lie on a grid.
+    Layers of 4 bits compute it so, and so do all that are read from Keras files."""
     data, weights, *bias = op.operands
     rows, end = _rounded_rows(data), _division(op.result)
     plain = not any(bias) and set(op.attrs) <= {"keep_num_dims"}

@@ -190,8 +190,8 @@ def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None, int | None]:
 
 
 def _is_unpacked(op: Op) -> bool:
-    """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for: it unpacks them
-    once and computes in floats, faster than LiteRT's own hybrid kernel does, and more exactly."""
+    """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for. It unpacks them
+    once and computes in floats, faster and more exactly than LiteRT's own hybrid kernel."""
     if op.type != "DEPTHWISE_CONV_2D":
         return op.type == "TRANSPOSE_CONV"
     weights = op.operands[1]

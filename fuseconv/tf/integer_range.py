@@ -21,8 +21,8 @@ _MOST_APART, _MOST_ELEMENTS = 16, 1 << 16
 
 
 class Range(NamedTuple):
-    """The least and the largest number that a tensor may hold, False being 0 and True 1: one for all elements, or one
-    for each place along the last axis, as of the places where a slice starts."""
+    """The least and the largest number that a tensor may hold; False is 0 and True is 1. There is one of each for all
+    elements, or one for each place along the last axis, as where a slice starts."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]

@@ -92,12 +92,11 @@ def write(
 
     Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
-    What is sorted has no signature: TOPK_V2 takes its results for ones of dynamic size if its operand has an unknown
-    dimension there, although their sizes follow from the operand's as those of any op (`pack_to_concat` says what
-    dynamic sizes cost). Tensors are named as their values, without the calls that they were in and without repeated
-    scopes. A number makes a name unique in the whole file, as tools that calibrate go by names, also in loops and other
-    signatures. An output that is an input, a constant or another output too is written as such. The same module gives
-    the same bytes.
+    What is sorted has no shape signature: if its operand has an unknown dimension there, TOPK_V2 takes its results for
+    ones of dynamic size, although their sizes follow from the operand's (`pack_to_concat` says what dynamic sizes
+    cost). Tensors are named as their values, without the calls that they were in and without repeated scopes. A number
+    makes a name unique in the whole file, as tools that calibrate go by names, also in loops and other signatures. An
+    output that is an input, a constant or another output too is written as such. The same module gives the same bytes.
 
     Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
     where the format cannot hold the model. names: whether tensors between inputs and outputs have some. plans_arena:

@@ -4,8 +4,8 @@ What is carried: subgraphs, signatures, tensors with names, types, shapes and sc
 ops with their options as they stand, metadata. Weights are views of the mapped file. A file without signatures becomes
 a module whose signature has no name.
 
-What goes: the description, recorded ranges that no runtime reads (min, max), places of debug information, and what the
-writer computes anew: versions of ops, the oldest runtime, the order of ops with side effects.
+Left out are the description, recorded ranges that no runtime reads (min, max) and places of debug information. The
+writer computes anew versions of ops, the oldest runtime and the order of ops with side effects.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A Keras file (.keras, .h5, .hdf5) -> `ir` module.
 
-Keras makes the model, TensorFlow traces it for inference, and the traced graph goes the way of a SavedModel's: the
+Keras makes the model, TensorFlow traces it for inference, and the traced graph goes the way of a SavedModel's. The
 functions keep their annotations, and what the graph captures becomes handle ops that name the module's variables.
 """
 

@@ -177,8 +177,8 @@ def _transform(
 def _parts(
     used: int, made: int, length: int, sign: int, given: tuple[complex, ...], wanted: tuple[complex, ...]
 ) -> np.ndarray:
-    """Return the matrix of a transform, [given, used, made, wanted], of elements of the numbers `given`, and to the
-    real and imaginary parts that are wanted: 1 stands for the real one, 1j for the other."""
+    """Return the matrix of a transform, [given, used, made, wanted]. It reads elements of the numbers `given`, and
+    makes the real and imaginary parts that are wanted: 1 stands for the real one, 1j for the other."""
     elements = used * len(given) * made * len(wanted)
     require(elements <= _MAX_ELEMENTS, f"a matrix of {elements} numbers, for the length {length}, is too large")
     waves = _waves(used, made, length, sign) / (length if sign < 0 else 1)

@@ -1,4 +1,4 @@
-"""Random numbers. TFLite's generators give the distribution, not TensorFlow's numbers; they go on from one run to the
+"""Random numbers. TFLite's generators give the distribution, not TensorFlow's numbers. They go on from one run to the
 next, as TensorFlow's do, and start anew from the seeds, if there are any, when an interpreter is made.
 
 What is drawn from seeds that are operands (Stateless...) is a function of them. It is folded where the seeds are

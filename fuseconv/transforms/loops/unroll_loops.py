@@ -1,7 +1,7 @@
 """Unroll loops: several steps become one iteration, or all of them no loop at all.
 
-Rows that the steps read from a sequence and write to one move by the block: of x [steps, ...] an iteration reads one
-element of x as [iterations, k, ...]; what it writes is such an element too.
+Rows that the steps read from a sequence, and write to one, move in blocks. Of x [steps, ...] an iteration reads one
+element of x as [iterations, k, ...], and it writes such an element too.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
 
 The states that depend on each other (the strongly connected components of their dependences) are one cell. An upper
 cell reads of a lower one only the state that the step has made. So its loop can run after the loop of the lower one,
-along the sequence of that state. What else a step computes of its input and of such states before a cell multiplies it
-by its weights, or before it puts it out (h + x of a residual cell), needs no loop at all.
+along the sequence of that state. Other results that a step computes of its input and of such states need no loop at
+all: what a cell multiplies by its weights, and what the step puts out (h + x of a residual cell).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Decompose BlockLSTM, a whole LSTM layer in one op of TF1 -> the loop that it computes.
 
 The loop is one like any other: it is fused where the layer hands on its outputs only, and has no peepholes that the
-fusion does not know. The contract is lstm_ops.cc's: x is [time, batch, in]; the gates are columns of w [in + u, 4u], in
-the order i, c, f, o, of BlockLSTMV2 i, f, c, o; beyond `seq_len_max` steps all results are zero.
+fusion does not know. The contract is lstm_ops.cc's. x is [time, batch, in]. The gates are columns of w [in + u, 4u], in
+the order i, c, f, o, of BlockLSTMV2 in the order i, f, c, o. Beyond `seq_len_max` steps all results are zero.
 """
 
 from __future__ import annotations

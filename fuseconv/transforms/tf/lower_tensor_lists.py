@@ -89,8 +89,8 @@ def _settle_rows(graph: Graph) -> bool:
 
 
 def _split_empty_lists(module: Module) -> None:
-    """Give each reader of an empty list one of its own, right before it: what they write into it may have different
-    shapes, and the later it is made, the more sizes are known there."""
+    """Give each reader of an empty list one of its own, right before the reader. What they write into it may have
+    different shapes, and the later it is made, the more sizes are known there."""
     for graph in module.graphs():
         makers = {op.result: op for op in graph.ops if op.kind in MAKERS and op.result.uses}
         ops, graph.ops = graph.ops, []

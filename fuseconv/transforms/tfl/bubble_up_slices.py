@@ -3,7 +3,7 @@
     SLICE(GELU(FULLY_CONNECTED(x)), row 0)  ->  GELU(FULLY_CONNECTED(SLICE(x, row 0)))
 
 A classifier on a class token, or a language model that is asked for the next word, reads one row of what its last layer
-computes: the row is taken out before the layer, not behind it.
+computes. So the row is taken out before the layer, not behind it.
 """
 
 from __future__ import annotations

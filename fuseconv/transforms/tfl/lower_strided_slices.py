@@ -1,8 +1,8 @@
 """Take slices by the ops that copy runs of elements: STRIDED_SLICE -> SLICE, or GATHER of one place of a dimension.
 
-LiteRT's STRIDED_SLICE copies one element at a time: of 64 x 400 integers it takes 25 times as long as SLICE, x[:, 0] of
-64 x 40 x 8 takes four times as long as GATHER. XNNPACK, which is as fast, takes slices of floats in signatures alone,
-and none that takes a dimension away.
+LiteRT's STRIDED_SLICE copies one element at a time. For 64 x 400 integers it takes 25 times as long as SLICE, and for
+x[:, 0] of 64 x 40 x 8 four times as long as GATHER. XNNPACK, which is as fast, takes slices of floats in signatures
+alone, and none that takes a dimension away.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ def number(k: Call, x: Value, value: float) -> Value:
 
 
 def added(k: Call, x: Value, y: Value) -> Value:
-    """Add as Keras does. Keras 3 takes what has one dimension of more than one element for a bias: it adds it along the
-    last dimension of x, or else the second, if that is as large, wherever its own dimension would stand."""
+    """Add as Keras does. Keras 3 takes a tensor that has one dimension of more than one element for a bias. Wherever
+    that dimension would stand, it adds it along the last dimension of x, or else the second, if that is as large."""
     shape, wide = k.shape(x), [size for size in k.shape(y) if size != 1]
     if not k.model.keras3 or len(shape) < 2 or len(wide) != 1 or not isinstance(wide[0], int):
         return k.tf.AddV2(x, y)

@@ -226,7 +226,7 @@ def _attend_along(
 
 def _softmax_along_last(k: Call, scores: Value, count: int) -> Value:
     """Return the softmax of scores [B, ..., heads, T..., S...] along the S, so many dimensions, where the mask that the
-    layer is called with is true: of the first dimensions, and all T and S."""
+    layer is called with is true. The mask has the first dimensions, and all T and S."""
     rank, mask = len(k.shape(scores)), _given_attention_mask(k, len(k.shape(scores)))
     last = list(range(rank - count, rank))
     if mask is None:

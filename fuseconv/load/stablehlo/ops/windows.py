@@ -125,8 +125,8 @@ def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) ->
 
 
 def _pooled(tf: Scope, x: Value, start: Value, computation: str, touched: list[int], windows: Windows) -> Value:
-    """Pool one dimension or two as the rows and columns of an image, whose batch is what is before them and whose
-    channels are what is behind; where nothing is behind, or something between, x is transposed."""
+    """Pool one dimension or two as the rows and columns of an image. Its batch are the dimensions before them, its
+    channels those behind. Where none is behind, or one between, x is transposed."""
     rank, (first, *_, last) = len(windows.sizes), [touched[0], *touched]
     if rank == 4 and first >= 1 and last <= 2:
         return _as_windows(tf, x, start, computation, windows.along(touched, 4, touched))

@@ -145,8 +145,8 @@ def _alignment(tfl: Lowering, align: str | None) -> str:
 
 
 def _diagonals(low: int, high: int, rows: int, columns: int, align: str) -> Iterator[tuple[int, int, int]]:
-    """Yield (place, row, column) of each element of the diagonals; the place is that in a table of them, [high - low +
-    1, longest], which holds the highest first, each flush to the side that `align` names ("super_sub")."""
+    """Yield (place, row, column) of each element of the diagonals. The place is that in a table of the diagonals, [high
+    - low + 1, longest], the highest first, each flush to the side that `align` names ("super_sub")."""
     above, below = align.split("_")
     lengths = {d: min(rows + min(d, 0), columns - max(d, 0)) for d in range(low, high + 1)}
     longest = max(lengths.values())

@@ -3,8 +3,8 @@
 Each is a density times a series or continued fraction, of which each run of a WHILE adds a term until none changes the
 sum. The density's form loses no digits where its logarithm is a small difference of large numbers (Loader, "Fast and
 accurate computation of binomial probabilities", 2000). They are right to 3e-6 where parameters are from 1e-3 to 1e4;
-TensorFlow's own kernels of float32 to 8e-3. The loops run 10 to 20 times where parameters are about 1, 100 times where
-they are about 1000: 155 ops for the gamma parts, 185 for the beta part, 10 to 25 of them in a loop.
+TensorFlow's own kernels of float32 to 8e-3. The loops run 10 to 20 times where parameters are about 1, and 100 times
+where they are about 1000. The gamma parts take 155 ops, the beta part takes 185; 10 to 25 of them are in a loop.
 """
 
 from __future__ import annotations
