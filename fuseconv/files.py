@@ -74,14 +74,16 @@ def missing(path: Path) -> InputError:
 
 
 def models_within(folder: Path) -> str:
-    """Return "; did you mean X?" for the models in a directory that is none itself, such as one of versions, or that is
-    the only one in such a directory."""
+    """Return "; did you mean X?", or what models there are, of a directory that is no model itself, such as one of
+    versions, or that is the only one in such a directory."""
     for _ in range(_MOST_LEVELS):
         found = _entries(folder)
         models = [at for at in found if at.suffix.lower() in MODEL_SUFFIXES or (at / "saved_model.pb").is_file()]
         if models:
+            if len(models) == 1:
+                return f"; did you mean {models[0]}?"
             more = ", ..." if len(models) > _MOST_NAMED else ""
-            return f"; did you mean {' or '.join(map(str, models[:_MOST_NAMED]))}{more}?"
+            return f"; give one of its models, {', '.join(map(str, models[:_MOST_NAMED]))}{more}"
         if len(found) != 1:
             break
         folder = found[0]

@@ -75,7 +75,7 @@ def _read(files: ModelFiles, message: str = "SavedModel") -> Any:
                 raise InputError(f"{path} holds its model {form} ({other}); save it as saved_model.pb.") from None
         checkpoint = any(path.glob("*.index")) or any(path.glob("variables/*.index"))
         help = f"; {RESTORE}" if checkpoint else models_within(path)
-        raise InputError(f"{path} is no SavedModel: there is no saved_model.pb in it{help}.") from None
+        raise InputError(f"{path} is no SavedModel: there is no saved_model.pb in it{help}") from None
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}.") from None
     if not data:

@@ -42,7 +42,8 @@ def test_a_directory_of_models(models: list[str], meant: list[str], tmp_path: Pa
         (tmp_path / model / "saved_model.pb").touch()
     with pytest.raises(InputError) as error:
         load(tmp_path)
-    help = f"; did you mean {' or '.join(str(tmp_path / model) for model in meant)}?" if meant else ""
+    there = ", ".join(str(tmp_path / model) for model in meant)
+    help = {0: "", 1: f"; did you mean {there}?", 2: f"; give one of its models, {there}"}[len(meant)]
     assert str(error.value) == f"{tmp_path} is no SavedModel: there is no saved_model.pb in it{help}"
 
 
@@ -50,7 +51,7 @@ def test_a_directory_of_many_models(tmp_path: Path) -> None:
     (tmp_path / "a.tflite").touch()  # which is converted already
     for name in "abcde":
         (tmp_path / f"{name}.keras").touch()
-    with pytest.raises(InputError, match=r"did you mean .*a.keras or .*b.keras or .*c.keras, ...\?$"):
+    with pytest.raises(InputError, match=r"give one of its models, .*a\.keras, .*b\.keras, .*c\.keras, \.\.\.$"):
         load(tmp_path)
 
 
