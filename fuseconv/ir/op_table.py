@@ -42,8 +42,8 @@ class OpTable(dict[str, T]):
         for table in filter(None, (self, self._extends)):
             if name in table:
                 first = table.owners[name]
-                help = "which cannot be replaced" if first.startswith("fuseconv.") else "leave one out"
-                raise InputError(f"{name} is claimed by both {owner} and {first}; {help}")
+                help = "fuseconv's own cannot be replaced" if first.startswith("fuseconv.") else "leave one out"
+                raise InputError(f"{name} is claimed by both {first} and {owner}; {help}")
         self[name] = item
         self.owners[name] = owner
 

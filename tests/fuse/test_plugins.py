@@ -183,7 +183,7 @@ def test_a_file_that_is_named_twice_counts_once(tmp_path):
     ("text", "why"),
     [
         ("FUSIONS = [3]\n", "must be a list of fusions"),
-        ("FUSIONS = [Fusion('gelu', 'GELU', ADD, lambda tfl, m: m.x)]\n", r"gelu is claimed by both .*mine"),
+        ("FUSIONS = [Fusion('gelu', 'GELU', ADD, lambda tfl, m: m.x)]\n", r"gelu is claimed by both .*gelu and .*mine"),
         ("FUSIONS = [Fusion('a', 'A', ADD, None)]\n", r"rewrite of the fusion a is a function, not None .*mine\.py:5"),
         ("FUSIONS = [Fusion('a', 'A', 'acme.Add', print)]\n", r"the fusion a is of a composite, or .*mine\.py:5"),
         ("FUSIONS = [Fusion('a', 'A', pattern(lambda tf, x: 3), print)]\n", r"returns an op, or .*mine\.py:5"),

@@ -58,7 +58,7 @@ def test_a_clash_names_both_owners() -> None:
     first: OpTable[object] = OpTable("serves")
     first.collect(a_module("one", "A"))
     for table in (first, first.copy(), OpTable("serves", extends=first)):
-        with pytest.raises(InputError, match="A is claimed by both two and one; leave one out"):
+        with pytest.raises(InputError, match="A is claimed by both one and two; leave one out"):
             table.collect(a_module("two", "A"))
     assert first == first.copy()
 
