@@ -47,7 +47,7 @@ def test_ranges_of_inputs() -> None:
 
 @pytest.mark.parametrize(("given", "sentence"), [
     ({"idz": (0, 1)}, "the model has no input idz; did you mean ids"),
-    ({"words": (0, 1)}, "the model has no input words; it has ids, x, hour"),
+    ({"words": (0, 1)}, "the model has no input words; there are ids, x, hour"),
     ({"g/ids": (0, 1)}, "the model has no input g/ids; did you mean"),
     ({"x": (0, 1)}, "the input x is of float32; only whole numbers have a range"),
     ({"hour": (0, 256)}, "--input-range hour=0:256 is more than uint8 holds"),
