@@ -60,7 +60,7 @@ LEFT = {
         transforms/rnn/unrolled_steps.py:_SIZES transforms/tfl/fill_from_tensors.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:INDEXED
         transforms/tfl/legalize_outputs.py:SIZED_BY_DATA""",
-    "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES
+    "a fact of kernels, or what pays off": """lower/ops/segment.py:_EXTREMES
         write/control_dependencies.py:_RUNS_FUNCTIONS
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING transforms/tfl/canonicalize_tfl.py:_COMPARED_AND_SELECTED
