@@ -204,10 +204,10 @@ def _composed(
     """
     outer = shape_of(x)[:-2]
     count, columns, rows = product(outer), -(-used // second), -(-made // first)
-    x = reshape(tfl, _resized(tfl, x, columns * second, -2), (count, columns, second * len(given)), x)
-    x = reshape(tfl, tfl.transpose(x, [0, 2, 1]), (count, second, len(given) * columns), x)
+    table = reshape(tfl, _resized(tfl, x, columns * second, -2), (count, columns, second * len(given)), x)
+    table = reshape(tfl, tfl.transpose(table, [0, 2, 1]), (count, second, len(given) * columns), x)
     waves = _parts(columns, first, first, sign, given, (1, 1j, 1j, 1))
-    y = _product(tfl, x, waves.reshape(len(given) * columns, -1))
+    y = _product(tfl, table, waves.reshape(len(given) * columns, -1))
     turned = _waves(second, first, first * second, sign)
     y = tfl.mul(y, np.stack([turned.real, turned.imag] * 2, axis=-1).reshape(second, -1).astype(np.float32))
     y = reshape(tfl, tfl.transpose(y, [0, 2, 1]), (count, first, len(_PRODUCTS) * second), x)

@@ -61,6 +61,11 @@ def test_a_long_transform_is_made_of_shorter_ones(length):
     assert len(converted.data) < length**2
 
 
+def test_a_long_transform_of_unknown_numbers_of_rows():
+    """In between they are one dimension, which tells neither."""
+    check(lambda x: (signal.rfft(x), signal.ifft(tf.complex(x, -x))), spec(None, None, 405))
+
+
 def test_a_length_of_a_large_prime_is_one_matrix():
     assert check(signal.rfft, spec(2, 3 * 167)).ops.count("FULLY_CONNECTED") == 1
 
