@@ -37,7 +37,9 @@ def loops(module: Module) -> Iterator[tuple[Op, Graph, Graph]]:
 
 
 def join_ranges(module: Module, ranges: MutableMapping[Value, Range]) -> None:
-    """Give inputs of conditions and bodies, which are not measured, the range of what they are over all iterations."""
+    """Give inputs of conditions and bodies, which are not measured, the range of what they are over all iterations.
+
+    So gets what a loop starts from if it had no elements in any sample, as a list that grows by concatenation."""
     for op, condition, body in loops(module):
         for index, value in enumerate(op.operands):
             if value is None or value.dtype is not types.FLOAT32:
@@ -46,12 +48,14 @@ def join_ranges(module: Module, ranges: MutableMapping[Value, Range]) -> None:
                 Range.of(each.data) if each.data is not None else ranges.get(each)
                 for each in (value, body.outputs[index], op.results[index])
             ]
-            if any(each is None for each in known):
+            if any(each is None for each in known[1:]):
                 continue
             first, *rest = [each for each in known if each is not None]
             for each in rest:
                 first |= each
             ranges[condition.inputs[index]] = ranges[body.inputs[index]] = first
+            if known[0] is None:
+                ranges[value] = first
 
 
 def join_steps(module: Module, ranges: MutableMapping[Value, Range]) -> None:

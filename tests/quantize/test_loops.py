@@ -186,6 +186,9 @@ def test_ranges_of_all_iterations() -> None:
     ranges = {op.operands[1]: Range(-4, 1), body.outputs[1]: Range(0, 3), op.results[1]: Range(1, 2)}
     join_ranges(module, ranges)  # type: ignore[arg-type]
     assert ranges[body.inputs[1]] == ranges[condition.inputs[1]] == Range(-4, 3)
+    del ranges[op.operands[1]]  # as of what has no elements in any sample
+    join_ranges(module, ranges)  # type: ignore[arg-type]
+    assert ranges[op.operands[1]] == ranges[body.inputs[1]] == Range(0, 3)
 
 
 def test_steps_of_an_unrolled_loop_have_ranges_alike() -> None:

@@ -151,6 +151,27 @@ def test_loops_of_integers_alone() -> None:
         assert not _floats(converted)
 
 
+def test_a_list_that_grows_from_no_elements() -> None:
+    """Samples tell no range of what it starts from, which then has that of the list."""
+    w = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+
+    def grow(x: tf.Tensor) -> tf.Tensor:
+        def step(i: tf.Tensor, h: tf.Tensor, made: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            h = tf.tanh(tf.matmul(h, w))
+            return i + 1, h, tf.concat([made, h[None]], 0)
+
+        count = 3 + tf.cast(x[0, 0] > 0, tf.int32)
+        shapes = [tf.TensorShape([]), x.shape, tf.TensorShape([None, None, 4])]
+        start = [0, x, tf.zeros([0, tf.shape(x)[0], 4])]
+        return tf.matmul(tf.while_loop(lambda i, h, made: i < count, step, start, shapes)[2], w)
+
+    rng = np.random.default_rng(1)
+    samples = [{"x0": rng.standard_normal((3, 4)).astype(np.float32)} for _ in range(20)]
+    options: dict[str, Any] = {"quantize": "int8", "calibration_data": samples, "static": False}
+    converted = check(grow, tf.TensorSpec((None, 4)), atol=0.08, batches=(1, 3), **options)
+    assert "WHILE" in converted.ops
+
+
 def test_steps_of_a_fused_lstm_that_nothing_else_reads_are_not_clipped() -> None:
     """The output gate is open but in the last step, whose output is a tenth of the others' then: six steps of int8."""
     x = keras.Input((6, 5))
