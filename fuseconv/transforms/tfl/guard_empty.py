@@ -4,7 +4,8 @@ UNPACK refuses such a tensor, and REDUCE_MAX makes the least number of it, not m
 fails to size products of matrices and SOFTMAX, and it gives convolutions and pools shapes that make no sense.
 TensorFlow 2.21's XNNPACK leaves a sum or mean of nothing as the memory was.
 
-WHILE prepares its body for lists of no elements, too, into which DYNAMIC_UPDATE_SLICE cannot write one.
+WHILE prepares its body for lists of no elements, too, into which DYNAMIC_UPDATE_SLICE cannot write one. Of n - 1 rows
+there are none where n is 1, as it is when an interpreter allocates a file before a size is set.
 
 Sizes that count chosen elements cost a row behind them, which is cut off the result. Other sizes that depend on data,
 as those of sequences that a loop lets grow from one element on, are not worth two copies.
@@ -18,7 +19,7 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.dims import counts_choices, may_vanish
+from fuseconv.ir.dims import Dim, Sym, counts_choices, may_vanish
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
@@ -26,6 +27,8 @@ from fuseconv.tfl.kernel_limits import RANK, TYPES
 
 # That PAD and STRIDED_SLICE take.
 _MOST_DIMENSIONS = min(RANK["PAD"], RANK["STRIDED_SLICE"])
+# Sizes of slices, and of what is made in the size of one.
+_PARTS = ("?slice", "?fill")
 _Rewrite = Callable[[Op, Builder], "list[Value] | None"]
 
 
@@ -115,7 +118,10 @@ def _loop(op: Op, tfl: Builder, module: Module) -> list[Value] | None:
             value.shape = longer.shape
         results[i] = (x.dtype, longer.shape)
     made = tfl.typed_op("WHILE", operands, results, op.attrs)
-    return [_shorter(tfl, y, {0}) if i in writes else y for i, y in enumerate(made)]
+    results_of = [_shorter(tfl, y, {0}) if i in writes else y for i, y in enumerate(made)]
+    for value, old in zip(results_of, op.results):
+        value.shape = old.shape
+    return results_of
 
 
 def _only_write(x: Value | None, index: int, cond: Graph, body: Graph) -> tuple[Op, Value] | None:
@@ -125,12 +131,20 @@ def _only_write(x: Value | None, index: int, cond: Graph, body: Graph) -> tuple[
     write = after.op
     if x is None or not x.shape or x.dtype not in TYPES["PAD"] or len(x.shape) > _MOST_DIMENSIONS:
         return None
-    if not counts_choices(x.shape[0]) or before.shape != x.shape or after.shape != x.shape:
+    if not _may_be_no_rows(x.shape[0]) or before.shape != x.shape or after.shape != x.shape:
         return None
     if write is None or write.kind != "tfl.DYNAMIC_UPDATE_SLICE" or write.operands[0] is not before:
         return None
     alone = not cond.inputs[index].uses and sum(before.uses.values()) == sum(after.uses.values()) == 1
     return (write, x) if alone else None
+
+
+def _may_be_no_rows(dim: Dim) -> bool:
+    """Return whether a size counts choices, is a part of another one, or is 0 where the unknown ones are 1."""
+    if counts_choices(dim):
+        return True
+    parts = {name: 0 for name in dim.symbols() if name.startswith(_PARTS)} if isinstance(dim, Sym) else {}
+    return isinstance(dim, Sym) and dim.substitute(parts, 1) == 0
 
 
 def _longer(tfl: Builder, x: Value, axes: set[int], more: float = 0.0) -> Value:

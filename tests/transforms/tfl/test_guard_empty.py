@@ -129,17 +129,21 @@ def _loop(grow: str, cut: str, rows: str, start: str, result: str) -> str:
     return text.replace("LIST", start).replace("RESULT", result)
 
 
-def test_lists_that_a_loop_writes_get_one_row_more() -> None:
+@pytest.mark.parametrize("rows", ["?where0", "n + -1", "?slice0", "?fill0 + n + -1"])
+def test_lists_that_a_loop_writes_get_one_row_more(rows: str) -> None:
     grow = "%longer: float32[?where0 + 1,2] = tfl.PAD(%list, int32[2,2] [[0, 1], [0, 0]])"
     bounds, masks = "int32[2] [0, 0], int32[2] [-1, 0], int32[2] [1, 1]", "{'begin_mask': 2, 'end_mask': 2}"
     cut = f"%y: float32[?where0,2] = tfl.STRIDED_SLICE(%made, {bounds}) {masks}"
     before, after = ("", "", "?where0", "%list", "%made"), (grow, cut, "?where0 + 1", "%longer", "%y")
-    check_pass("guard-empty", _loop(*before), _loop(*after))
+    longer = rows.removesuffix(" + -1") if "-1" in rows else f"{rows} + 1"
+    texts = [_loop(*each).replace("?where0 + 1", longer).replace("?where0", rows) for each in (before, after)]
+    check_pass("guard-empty", *texts)
 
 
 def test_lists_that_have_rows_or_are_read_stay() -> None:
     plain = _loop("", "", "?where0", "%list", "%made")
-    check_pass("guard-empty", plain.replace("?where0", "n"))
+    for rows in ("n", "2*n + -1", "?u1", "?slice0 + 1"):
+        check_pass("guard-empty", plain.replace("?where0", rows))
     read = """%s: int32[2] = tfl.SHAPE(%list)
       %n: int32[] = tfl.GATHER(%s, int32[] 0)
       %more: bool[] = tfl.LESS(%i, %n)"""

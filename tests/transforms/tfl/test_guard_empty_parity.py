@@ -57,6 +57,17 @@ def test_rows_of_which_none_may_be_chosen(step: str) -> None:
     _compare(chosen, [[some], [-np.abs(some) - 1], [some]], step in PER_IMAGE)
 
 
+@pytest.mark.parametrize("part", [lambda x: x[1:], lambda x: tf.slice(x, [1, 0], [-1, -1])], ids=["?slice", "n - 1"])
+def test_lists_of_a_row_less(part: Callable[[tf.Tensor], tf.Tensor]) -> None:
+    """Of one row, as the file has when it is allocated first, none is left."""
+
+    def steps(x: tf.Tensor) -> tf.Tensor:
+        return tf.scan(lambda row, before: tf.cond(row[1] > 0, lambda: row * 2, lambda: tf.sort(before)), part(x), x[0])
+
+    some = np.arange(12, dtype=np.float32).reshape(3, 4) - 3
+    _compare(steps, [[some], [some[:1]], [some]], False)
+
+
 def test_boxes_of_which_none_may_be_kept() -> None:
     def head(boxes: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
         kept = tf.gather(boxes, tf.image.non_max_suppression(boxes, scores, 4, score_threshold=0.5))
