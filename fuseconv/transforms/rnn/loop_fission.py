@@ -82,7 +82,8 @@ def _connected_states(loop: Loop) -> list[list[int]]:
     reads: dict[int, set[int]] = {}
     for i in states:
         found = _backward_slice(loop.made[i], made)
-        reads[i] = {j for j in states if body.inputs[j] in found or (loop.made[j] in found and j != i)}
+        # Itself among them, so that it reads more than what it is made of, though the step before may not count.
+        reads[i] = {j for j in states if body.inputs[j] in found or loop.made[j] in found}
     while True:
         wider = {i: known.union(*(reads[j] for j in known)) for i, known in reads.items()}
         if wider == reads:

@@ -168,6 +168,19 @@ def test_a_cell_that_reads_the_last_state_of_another_is_left() -> None:
 
 
 @pytest.mark.parametrize("spec", [DYNAMIC, tf.TensorSpec([4, 7, IN])])
+def test_a_state_that_no_step_reads_comes_behind_what_it_is_made_of(spec: tf.TensorSpec) -> None:
+    """That of a simple recurrent unit (SRU), which stands first among its states."""
+    forget, reset, new = (weight(IN, UNITS) for _ in range(3))
+
+    def step(x: tf.Tensor, _: tf.Tensor, c: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        f, r, z = tf.sigmoid(x @ forget), tf.sigmoid(x @ reset), x @ new
+        c = f * c + (1 - f) * z
+        return r * tf.tanh(c) + (1 - r) * z, c
+
+    check(loop(step, [UNITS] * 2), spec, static=False)
+
+
+@pytest.mark.parametrize("spec", [DYNAMIC, tf.TensorSpec([4, 7, IN])])
 def test_nothing_is_left_of_a_loop_without_a_state(spec: tf.TensorSpec) -> None:
     converted = check(lambda x: tf.map_fn(lambda row: tf.reduce_sum(row) * tf.tanh(row @ KERNEL), x), spec)
     assert sorted(converted.ops) == ["FULLY_CONNECTED", "MUL", "SUM", "TANH"]
