@@ -71,7 +71,7 @@ class Multiplied:
         last = [each[not direction.backward] for direction, each in zip(directions, ends)]
         first = [self._first(op, number, each, arrays) for number, each in enumerate(last)]
         self._last[op] = last
-        return np.concatenate([arrays[_read(op)[0]], *before_each(op, outputs, first, axis)], axis=2)
+        return np.concatenate([arrays[_read(op)[0]], *_before_each(op, outputs, first, axis)], axis=2)
 
     def _first(self, op: Op, number: int, like: np.ndarray, arrays: Mapping[Value, np.ndarray]) -> np.ndarray:
         """Return the h of a direction that a run begins with: what is written into its state, what the run before left,
@@ -89,7 +89,7 @@ class Multiplied:
             yield from ((op.results[0], moments) for op in ops if moments.is_measured)
 
 
-def before_each(op: Op, outputs: Sequence[np.ndarray], first: Sequence[np.ndarray], axis: int) -> Iterator[np.ndarray]:
+def _before_each(op: Op, outputs: Sequence[np.ndarray], first: Sequence[np.ndarray], axis: int) -> Iterator[np.ndarray]:
     """Yield for each direction of a recurrent op the h that each of its steps begins with. outputs: what it made of all
     steps, along `axis`. first: what it began with, one step each."""
     for direction, output, start in zip(DIRECTIONS[op.type], outputs, first):

@@ -7,6 +7,8 @@ from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value, replace_uses
@@ -30,6 +32,10 @@ LEAST_ELEMENTS = 1024
 # matrix, and errors of a step go into all later ones. A file is to take at most this part of TFLiteConverter's bytes:
 # of these, so many more are ops of each direction, and it leaves small matrices float.
 _PART, ROOM = 0.7, 1500
+# Up to so many of each direction are computed with in floats, in up to 1.2 times the time: with a scale for each row,
+# and activations of floats, a layer has 0.6 of the error. So are those of dense layers beside them: XNNPACK's kernel of
+# dense layers of 8 bits leaves wide registers in use, with which the next run of an LSTM takes four times as long.
+_MOST_EXPANDED = 1 << 16
 # XNNPACK computes depthwise convolutions in floats fast whose windows have at most as many elements. With more,
 # LiteRT's own hybrid kernel takes a third of the time.
 _MOST_UNPACKED = 25
@@ -40,10 +46,12 @@ _SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: `conve
 def weights_to_int8(module: Module, report: Report, selection: Selection, calibration: Calibration) -> None:
     """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w).
 
-    Those of transposed convolutions, and of depthwise ones with small windows, are dequantized in front: w ->
-    DEQUANTIZE(int8 w), but beside recurrent states of a dynamic batch (`weights_to_float16` tells why). What is
-    gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i)). Few weights of fused recurrent ops get 16 bits:
-    w -> DEQUANTIZE(float16 w). Where samples tell what weights are multiplied by, they are rounded together."""
+    Those of transposed convolutions, of depthwise ones with small windows, and of fused recurrent ops and dense layers
+    beside them that are not large, are dequantized in front: w -> DEQUANTIZE(int8 w). Beside recurrent states of a
+    dynamic batch convolutions stay, and the others become EMBEDDING_LOOKUP([0, 1, ...], int8 w) (`weights_to_float16`
+    tells why). What is gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i)). Few weights of fused
+    recurrent ops get 16 bits: w -> DEQUANTIZE(float16 w). Where samples tell what weights are multiplied by, they are
+    rounded together."""
     selection.check(module)
     narrow_weights(module, report, selection, moments=calibration.moments)
 
@@ -73,7 +81,7 @@ def narrow_weights(
                 report.quantize(op, value.name, *(("float32", size, size, why) if why else ("int8", size, size // 4)))
             if not why:
                 uses.narrow(op, out, moving)
-                if op.type in RECURRENT and _SLOW not in report.warnings:
+                if op.type in RECURRENT and op not in uses.unpacked and _SLOW not in report.warnings:
                     report.warnings.append(_SLOW)
         graph.ops = out
         if few:
@@ -81,25 +89,36 @@ def narrow_weights(
 
 
 class _Uses:
-    """Which ops of a module read which constants as weights, and how."""
+    """Which ops of a module read which constants as weights, and how.
+
+    unpacked: those that compute in floats, of weights that are dequantized in front."""
 
     def __init__(self, module: Module, moments: Mapping[Value, Moments]) -> None:
         self.moments = moments
         self.weights: dict[Op, list[Value]] = {}
+        self.unpacked: set[Op] = set()
         # How each wants them: the axis of scales, and that of outputs.
         self._axes: dict[Value, set[tuple[int | None, int | None]]] = {}
         self._made: dict[Value, Value | None] = {}
+        self._rows: dict[int, Value] = {}
         for graph in module.graphs():
+            beside = any(op.type in RECURRENT for op in graph.ops)
             for op in graph.ops:
-                self._add(op)
+                self._add(op, beside)
 
-    def _add(self, op: Op) -> None:
+    def _add(self, op: Op, beside: bool) -> None:
+        """Add an op. beside: there are recurrent ops in its graph."""
         indices, *axes = _weights_of(op)
         values = [value for index in indices if (value := op.operands[index]) is not None]
         if not values or op.operands[_data(op)] is None or op.result.dtype is not types.FLOAT32:
             return
         if any(not value.is_const or value.dtype is not types.FLOAT32 or value.quantization for value in values):
             return
+        if _is_unpacked(op, beside):
+            self.unpacked.add(op)
+            if op.type in RECURRENT:
+                # No kernel has a say: rows have scales, and peepholes stay floats.
+                values, axes = [value for value in values if value.rank == 2], [0, 0]
         self.weights[op] = list(dict.fromkeys(values))
         for value in values:
             self._axes.setdefault(value, set()).add((axes[0], axes[1]))
@@ -123,7 +142,7 @@ class _Uses:
         weights = self.weights[op]
         count = _count(weights)
         if count < LEAST_ELEMENTS:
-            return f"with fewer than {LEAST_ELEMENTS:,} weights, 8 bits save less than rounding costs"
+            return f"of {count} weights, 8 bits save less than rounding costs"
         if moving and op.type == "CONV_2D":
             return "beside recurrent states of a dynamic batch its kernel would lose what it computes of int8 weights"
         for value in weights:
@@ -138,11 +157,12 @@ class _Uses:
 
     def narrow(self, op: Op, out: list[Op], moving: bool) -> None:
         """Let an op read int8 weights. out: its graph's ops, up to and including the op."""
+        is_unpacked = op in self.unpacked and not (moving and self.weights[op][0].rank != 2)
         for value in self.weights[op]:
             made = self._narrow(value)
-            if not moving and _is_unpacked(op):
+            if is_unpacked:
                 assert made is not None
-                made = Builder(out, value.name, op.sources).dequantize(made)
+                made = self._unpacked(made, Builder(out, value.name, op.sources), moving)
                 out[-2:] = reversed(out[-2:])
             for index, operand in enumerate(op.operands):
                 if operand is value:
@@ -151,20 +171,27 @@ class _Uses:
             _dequantize(op, out)
             return
         known = hybrid_weights(op)
-        if known is not None and known.asymmetric:
+        if known is not None and known.asymmetric and not is_unpacked:
             op.attrs["asymmetric_quantize_inputs"] = True
 
-    def _round_together(self, op: Op) -> None:
-        """Round the weights of an op by what is known of what they are multiplied by, if anything is."""
-        moments = self.moments.get(op.results[0])
-        if moments is None and op.type not in RECURRENT:
-            return
-        from fuseconv.quantize.rounded_together import round_recurrent_weights, round_weights  # few conversions load it
+    def _unpacked(self, weights: Value, tfl: Builder, moving: bool) -> Value:
+        """Return weights of int8 as floats. moving: each time, rather than once."""
+        if not moving:
+            return tfl.dequantize(weights)  # type: ignore[no-any-return]
+        assert weights.data is not None
+        count = len(weights.data)
+        if count not in self._rows:
+            self._rows[count] = tfl.const(np.arange(count, dtype=np.int32), name="rows")
+        (made,) = tfl.typed_op("EMBEDDING_LOOKUP", [self._rows[count], weights], [(types.FLOAT32, weights.shape)], {})
+        return made
 
-        if moments is None:
-            round_recurrent_weights(op, self._made)
-        else:
-            round_weights(op, moments, self._made)
+    def _round_together(self, op: Op) -> None:
+        """Round the weights of an op by what samples tell they are multiplied by, if there are any."""
+        moments = self.moments.get(op.results[0])
+        if moments is not None:
+            from fuseconv.quantize.rounded_together import round_weights  # few conversions load it
+
+            round_weights(op, moments, self._made, None if op.type in RECURRENT and op not in self.unpacked else 0)
 
     def _narrow(self, value: Value) -> Value | None:
         """Return the constant in 8 bits: with a scale a channel, if all that read it take the same ones."""
@@ -189,9 +216,17 @@ def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None, int | None]:
     return tuple(index for index in known.operands if index < len(op.operands)), known.axis, known.outputs
 
 
-def _is_unpacked(op: Op) -> bool:
-    """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for. It unpacks them
-    once and computes in floats, faster and more exactly than LiteRT's own hybrid kernel."""
+def _is_unpacked(op: Op, beside: bool) -> bool:
+    """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for: it unpacks them
+    once and computes in floats, faster than LiteRT's own hybrid kernel does, and more exactly. So are those of fused
+    recurrent ops, for the latter alone, and of what stands beside them."""
+    if op.type in RECURRENT:
+        directions = DIRECTIONS[op.type]
+        read = (op.operands[index] for each in directions for index in (*each.of_x, *each.of_h))
+        return _count(value for value in read if value is not None) <= _MOST_EXPANDED * len(directions)
+    if op.type == "FULLY_CONNECTED":
+        weights = op.operands[1]
+        return beside and weights is not None and _count([weights]) <= _MOST_EXPANDED
     if op.type != "DEPTHWISE_CONV_2D":
         return op.type == "TRANSPOSE_CONV"
     weights = op.operands[1]

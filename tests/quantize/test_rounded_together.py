@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from fuseconv.ir.graph import Op, Value
-from fuseconv.quantize import rounded_together
 from fuseconv.quantize.affine import as_floats, quantized_weights
 from fuseconv.quantize.error_feedback import Moments
-from fuseconv.quantize.rounded_together import round_recurrent_weights, round_weights
+from fuseconv.quantize.rounded_together import round_weights
 from fuseconv.tfl.directions import DIRECTIONS
 from tests.tf.text_cases import module_of
 
@@ -22,21 +21,19 @@ def _numbers(*shape: int) -> str:
     return f"float32[{','.join(map(str, shape))}] [{', '.join(numbers)}]"
 
 
-def _op(kind: str, inputs: int = 8, source: str = "%x", attrs: str = "{'fused_activation_function': 'TANH'}") -> Op:
+def _op(kind: str, inputs: int = 8) -> Op:
     gates = 4 if kind.endswith("LSTM") else 1
     weights = [_numbers(6, size) for size in (inputs, 6) for _ in range(gates)]
     none = ["_"] * 3 if gates == 4 else []
     ends = ["_", "_", "%h", "%c"] if gates == 4 else ["%h"]
-    operands = [source, *weights, *none, *[_numbers(6)] * gates, *ends]
+    operands = ["%x", *weights, *none, *[_numbers(6)] * gates, *ends]
     graph = module_of(f"""
     main {{
       input %x: float32[1,5,{inputs}]
-      input %i: int32[1,5]
       %h: float32[1,6] {_ZEROS}
       %c: float32[1,6] {_ZEROS}
-      %r: float32[1,5,{inputs}] = tfl.GATHER({_numbers(20, inputs)}, %i)
-      %y: float32[1,5,6] = tfl.{kind}({', '.join(operands)}) {attrs}
-      return %y, %r
+      %y: float32[1,5,6] = tfl.{kind}({', '.join(operands)}) {{'fused_activation_function': 'TANH'}}
+      return %y
     }}
     """)[0].signatures[0].graph
     return next(op for op in graph.ops if op.type == kind)
@@ -64,21 +61,24 @@ def _pairs(op: Op) -> list[list[Value]]:
     return [[value for value in pair if value is not None] for pair in found]
 
 
-def _nearest(pairs: list[list[Value]]) -> dict[Value, Value | None]:
-    return {value: quantized_weights(value, None, outputs=0) for weights in pairs for value in weights}
+def _nearest(pairs: list[list[Value]], axis: int | None) -> dict[Value, Value | None]:
+    return {value: quantized_weights(value, axis, outputs=0) for weights in pairs for value in weights}
 
 
+@pytest.mark.parametrize("axis", [None, 0])
 @pytest.mark.parametrize("kind", ["UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"])
-def test_gates_are_rounded_by_what_samples_tell(kind: str) -> None:
+def test_gates_are_rounded_by_what_samples_tell(kind: str, axis: int | None) -> None:
     op, moments = _op(kind), _hidden_moments(14)
     made: dict[Value, Value | None] = {}
-    round_weights(op, moments, made)
+    round_weights(op, moments, made, axis)
     pairs = _pairs(op)
     assert made.keys() == {value for weights in pairs for value in weights}
-    assert _error(pairs, made, moments) < 0.5 * _error(pairs, _nearest(pairs), moments)
+    nearest = _nearest(pairs, axis)
+    assert all(made[value].quantization == nearest[value].quantization for value in made)  # type: ignore[union-attr]
+    assert _error(pairs, made, moments) < 0.5 * _error(pairs, nearest, moments)
     # Weights that another op of them rounded already stay.
     before = dict(made)
-    round_weights(op, _hidden_moments(14), made)
+    round_weights(op, _hidden_moments(14), made, axis)
     assert made == before
 
 
@@ -87,7 +87,7 @@ def test_coupled_gates() -> None:
     for index in (1, 5, 12):
         op.set_operand(index, None)
     made: dict[Value, Value | None] = {}
-    round_weights(op, _hidden_moments(14), made)
+    round_weights(op, _hidden_moments(14), made, None)
     assert len(made) == 6
 
 
@@ -102,7 +102,7 @@ def test_dense_layers_have_a_scale_a_row() -> None:
     moments, weights = _hidden_moments(12), op.operands[1]
     assert weights is not None
     made: dict[Value, Value | None] = {}
-    round_weights(op, moments, made)
+    round_weights(op, moments, made, 0)
     nearest = {weights: quantized_weights(weights, 0, outputs=0)}
     assert made[weights].quantization == nearest[weights].quantization  # type: ignore[union-attr]
     assert _error([[weights]], made, moments) < 0.5 * _error([[weights]], nearest, moments)
@@ -112,32 +112,5 @@ def test_numbers_without_a_scale_are_left() -> None:
     op = _op("UNIDIRECTIONAL_SEQUENCE_RNN")
     op.operands[2].data[0, 0] = np.nan  # type: ignore[union-attr,index]
     made: dict[Value, Value | None] = {}
-    round_weights(op, _hidden_moments(14), made)
+    round_weights(op, _hidden_moments(14), made, None)
     assert not made
-
-
-@pytest.mark.parametrize("kind", ["UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"])
-def test_without_samples_rows_of_a_table_tell(kind: str) -> None:
-    op, made = _op(kind, inputs=12, source="%r"), dict[Value, Value | None]()
-    round_recurrent_weights(op, made)
-    pairs = _pairs(op)
-    assert made.keys() == {value for weights in pairs for value in weights}
-    table = rounded_together._table(op)
-    assert table is not None and table.shape == (20, 12)
-    (moments,) = rounded_together._of_rows(op, table)
-    rows = _RNG.permutation(np.repeat(table, 50, axis=0))
-    np.testing.assert_allclose(moments.mean[:12], rows.mean(axis=0), atol=0.1)
-    assert _error(pairs, made, moments) < 0.9 * _error(pairs, _nearest(pairs), moments)
-
-
-def test_other_ops_are_rounded_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: dict[Value, Value | None] = {}
-    attrs = "{'fused_activation_function': 'RELU_N1_TO_1'}"
-    round_recurrent_weights(_op("UNIDIRECTIONAL_SEQUENCE_RNN", source="%r", attrs=attrs), made)
-    round_recurrent_weights(_op("UNIDIRECTIONAL_SEQUENCE_RNN"), made)
-    monkeypatch.setattr(rounded_together, "_MOST_INPUTS", 13)
-    round_recurrent_weights(_op("UNIDIRECTIONAL_SEQUENCE_RNN", source="%r"), made)
-    assert not made
-    monkeypatch.setattr(rounded_together, "_MOST_INPUTS", 14)
-    round_recurrent_weights(_op("UNIDIRECTIONAL_SEQUENCE_RNN", source="%r"), made)
-    assert made

@@ -157,12 +157,53 @@ float32[2,2] [5, 6, 7, 127], float32[2] [1, 2], %h) {attrs}
     main {{
       input %x: float32[1,n,2]
       variable %h: float32[1,2] {{'variable': True}}
+      %w: float32[2,2] = tfl.DEQUANTIZE(int8[2,2]<0.03125,1.0@0> [32, 64, 3, 127])
+      %r: float32[2,2] = tfl.DEQUANTIZE(int8[2,2]<0.0625,1.0@0> [80, 96, 7, 127])
+      %y: float32[1,n,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, %w, %r, float32[2] [1, 2], %h) {attrs}
+      return %y
+    }}
+    """)
+    assert [item.type for item in context.report.quantized] == ["int8", "int8"] and not context.report.warnings
+    monkeypatch.setattr(module, "_MOST_EXPANDED", 7)
+    context = check_pass("weights-to-int8", before, f"""
+    main {{
+      input %x: float32[1,n,2]
+      variable %h: float32[1,2] {{'variable': True}}
       %y: float32[1,n,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, int8[2,2]<1.0> [1, 2, 3, 127], \
 int8[2,2]<1.0> [5, 6, 7, 127], float32[2] [1, 2], %h) {attrs[:-1]}, 'asymmetric_quantize_inputs': True}}
       return %y
     }}
     """)
     assert [item.type for item in context.report.quantized] == ["int8", "int8"]
+    assert any("--rnn auto" in warning for warning in context.report.warnings)
+
+
+def test_beside_states_of_a_dynamic_batch_weights_are_unpacked_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROOM", -16)
+    attrs = "{'fused_activation_function': 'TANH'}"
+    check_pass("weights-to-int8", f"""
+    main {{
+      input %x: float32[n,5,2]
+      input %size: int32[2]
+      %h: float32[n,2] {{'variable': True}} = tfl.FILL(%size, float32[] 0.0)
+      %y: float32[n,5,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, float32[2,2] [1, 2, 3, 127], \
+float32[2,2] [127, 6, 7, 254], float32[2] [1, 2], %h) {attrs}
+      %z: float32[n,5,2] = tfl.FULLY_CONNECTED(%y, float32[2,2] [127, 2, 3, -254], _)
+      return %z
+    }}
+    """, f"""
+    main {{
+      input %x: float32[n,5,2]
+      input %size: int32[2]
+      %h: float32[n,2] {{'variable': True}} = tfl.FILL(%size, float32[] 0.0)
+      %w: float32[2,2] = tfl.EMBEDDING_LOOKUP(int32[2] [0, 1], int8[2,2]<0.03125,1.0@0> [32, 64, 3, 127])
+      %r: float32[2,2] = tfl.EMBEDDING_LOOKUP(int32[2] [0, 1], int8[2,2]<1.0,2.0@0> [127, 6, 4, 127])
+      %y: float32[n,5,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, %w, %r, float32[2] [1, 2], %h) {attrs}
+      %d: float32[2,2] = tfl.EMBEDDING_LOOKUP(int32[2] [0, 1], int8[2,2]<1.0,2.0@0> [127, 2, 2, -127])
+      %z: float32[n,5,2] = tfl.FULLY_CONNECTED(%y, %d, _)
+      return %z
+    }}
+    """)
 
 
 def test_each_direction_has_as_many_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,5 +224,6 @@ def test_each_direction_has_as_many_weights(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "ROOM", -1)
     assert not check_pass("weights-to-int8", floats).report.quantized  # so few need no 16 bits either
     monkeypatch.setattr(module, "ROOM", -2)
+    monkeypatch.setattr(module, "_MOST_EXPANDED", 1)
     integers = [f"int8[1,1]<{scale}.0> 127" for scale in (1, 2, 3, 4)]
     check_pass("weights-to-int8", floats, text(integers, ", 'asymmetric_quantize_inputs': True"))

@@ -15,7 +15,7 @@ from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.hybrid import HYBRID, hybrid_weights
+from fuseconv.tfl.hybrid import HYBRID, RECURRENT, hybrid_weights
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.tfl.interpret import module_of
 
@@ -117,9 +117,12 @@ def test_every_kernel_is_tried() -> None:
 
 
 @pytest.mark.parametrize("resolver", [OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES])
-@pytest.mark.parametrize("name", CASES)
-def test_int8_weights(name: str, resolver: OpResolverType, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "expanded"), [
+    *((name, False) for name in CASES), *((name, True) for name in CASES if name.split()[0] in RECURRENT),
+])  # fmt: skip
+def test_int8_weights(name: str, expanded: bool, resolver: OpResolverType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights_to_int8, "LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(weights_to_int8, "_MOST_EXPANDED", 1 << 16 if expanded else -1)
     monkeypatch.setattr(weights_to_int8, "ROOM", -1 << 20)
     shape, build = CASES[name]
     x = np.random.default_rng(0).standard_normal((2, *shape)).astype(np.float32)
@@ -129,6 +132,7 @@ def test_int8_weights(name: str, resolver: OpResolverType, monkeypatch: pytest.M
     report = Report()
     weights_to_int8.weights_to_int8(module, report, Selection(), Calibration())
     assert report.quantized and not any(item.why for item in report.quantized)
+    assert not expanded or any(op.type == "DEQUANTIZE" for op in module.signatures[0].graph.ops)
     for expected, actual in zip(plain, _run(module, x, resolver), strict=True):
         assert 0 < np.abs(actual - expected).max() < 0.03 * np.ptp(expected)
 
