@@ -7,14 +7,20 @@ are sums and products, of which XNNPACK has kernels.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
 from fuseconv.quantize.affine import Range, parameters, quantized
+from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.integer import Kernels
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS
+
+if TYPE_CHECKING:
+    from fuseconv.targets.target import Target
 
 # XNNPACK has kernels of them for floats, and none for int8. RELU fused into a sum is as fast.
 _SLOW = frozenset({"HARD_SWISH", "PRELU", "SQUARED_DIFFERENCE"})
@@ -22,6 +28,12 @@ _WHY = "on a CPU floats are faster, with conversions around it"
 # XNNPACK takes sums whose operands have steps of at least and less than so many steps of the result. LiteRT's own
 # kernel ends the process where it has steps finer than those of an operand by 1 << 19.
 _LEAST_RATIO, _END_OF_RATIOS = 2.0**-10, 2.0**8
+
+
+def is_for_cpu(report: Report, target: Target | None) -> bool:
+    """Return whether a file is for kernels of floats beside those of integers. TFLite Micro, which files with a plan of
+    the arena are for, has none of int8 beside floats, and other targets have few."""
+    return not report.plans_arena and (target is None or target.on_cpu)
 
 
 def left_float(graph: Graph, kernels: Kernels, hybrid: bool) -> dict[Op, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from fuseconv.errors import InputError, suggestion_or_all
 from fuseconv.facts import TFL_ONLY
@@ -11,11 +12,15 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Signature, Value,
 from fuseconv.ir.rewriter import erase_ops
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.activations import is_for_cpu
 from fuseconv.quantize.affine import Range, parameters
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.integer import INT8, READS_SHAPE
+
+if TYPE_CHECKING:
+    from fuseconv.targets.target import Target
 
 FLOAT = "float"
 TYPES = {FLOAT: types.FLOAT32, "int8": types.INT8, "uint8": types.UINT8, "int16": types.INT16}
@@ -41,19 +46,22 @@ def parse_io_types(text: str) -> tuple[str, dict[str, str]]:
 
 
 @module_pass("set-io-types", requires=(TFL_ONLY,))
-def set_io_types(module: Module, io_types: str, calibration: Calibration, report: Report) -> bool:
+def set_io_types(
+    module: Module, io_types: str, calibration: Calibration, report: Report, target: Target | None
+) -> bool:  # fmt: skip
     """Let inputs and outputs be integers: f(QUANTIZE(x)) -> f(x), and DEQUANTIZE(y) -> y.
 
     Those that ops of floats read or make are converted, which a warning tells: f(x) -> f(DEQUANTIZE(x)). Raises
-    InputError for a name that is no input or output of floats, and for one of these of which no range is known."""
+    InputError for a name that is no input or output of floats, and for one of these of which no range is known. For a
+    CPU int16 is made of floats, as TensorFlow 2.21 makes none of int8: DEQUANTIZE(x), QUANTIZE."""
     default, named = parse_io_types(io_types)
     _check_names(module, named)
-    changed = False
+    changed, on_cpu = False, is_for_cpu(report, target)
     for signature in module.signatures:
         for name, value in zip(signature.inputs, signature.graph.inputs):
             kind = named.get(name, default)
             if kind != FLOAT and value.dtype is types.FLOAT32 and value.uses:
-                _set_input(signature.graph, name, value, TYPES[kind], calibration.ranges.get(value), report)
+                _set_input(signature.graph, name, value, TYPES[kind], calibration.ranges.get(value), report, on_cpu)
                 changed = True
         for index, name in enumerate(signature.outputs):
             kind, value = named.get(name, default), signature.graph.outputs[index]
@@ -83,8 +91,8 @@ def _conversions(graph: Graph) -> Iterator[Op]:
 
 
 def _set_input(
-    graph: Graph, name: str, value: Value, dtype: DType, found: Range | None, report: Report
-) -> None:
+    graph: Graph, name: str, value: Value, dtype: DType, found: Range | None, report: Report, on_cpu: bool
+) -> None:  # fmt: skip
     readers = [op for op in value.uses if op.type not in READS_SHAPE]
     floats = [op for op in readers if op.kind != "tfl.QUANTIZE"]
     narrow = [op.result for op in readers if op.kind == "tfl.QUANTIZE"]
@@ -98,6 +106,9 @@ def _set_input(
             replace_uses(each, value)
     if floats:
         report.warnings.append(f"the input {name} is converted to floats, as {floats[0].type} reads it")
+    if on_cpu and dtype is types.INT8:
+        floats += [each.op for each in narrow if each.dtype is types.INT16 and each.op is not None]
+    if floats:
         front: list[Op] = []
         wide = Builder(front, name, ()).dequantize(value)
         graph.ops = front + graph.ops

@@ -12,6 +12,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.activations import is_for_cpu
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.fake_quant import keeps_weights
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
@@ -113,8 +114,7 @@ def to_integers(
     kernels = KERNELS[quantize]
     default, named = parse_io_types(io_types)
     float_sums = {default, *named.values()} == {FLOAT}
-    # TFLite Micro, which files with a plan are for, has no kernels of floats beside int8, and so have others few.
-    on_cpu = not report.plans_arena and (target is None or target.on_cpu)
+    on_cpu = is_for_cpu(report, target)
     hybrid, narrow = float_sums and on_cpu, set[Op]()
     ranges = calibration.ranges
     for graph, recipe in choose_recipes(module, ranges, kernels, selection, float_sums, hybrid, target).items():

@@ -48,6 +48,33 @@ def test_of_another_type() -> None:
     """, io_types="uint8,o0=float")
 
 
+def test_no_kernel_of_tensorflow_makes_int16_of_int8() -> None:
+    text = """
+    main {
+      input %x: float32[n]
+      %q: int16[n]<0.5> = tfl.QUANTIZE(%x)
+      %y: int16[n]<0.25> = tfl.RELU(%q)
+      %d: float32[n] = tfl.DEQUANTIZE(%y)
+      return %d
+    }
+    """
+    made = """
+    main {
+      input %x: int8[n]<129.00393700787401>
+      %f: float32[n] = tfl.DEQUANTIZE(%x)
+      %q: int16[n]<0.5> = tfl.QUANTIZE(%f)
+      %y: int16[n]<0.25> = tfl.RELU(%q)
+      %d: float32[n] = tfl.DEQUANTIZE(%y)
+      return %d
+    }
+    """
+    check_pass("set-io-types", text, made, io_types="int8,o0=float")
+    module, _ = module_of(text)
+    report = Report(plans_arena=True)
+    set_io_types(module, "int8,o0=float", Calibration(), report, None)
+    assert [op.type for op in module.signatures[0].graph.ops] == ["QUANTIZE", "RELU", "DEQUANTIZE"]
+
+
 _IN_FLOATS = """
 main {
   input %x: float32[n]
@@ -102,15 +129,15 @@ def test_what_is_no_type(text: str) -> None:
 def test_what_cannot_be_integers() -> None:
     module, _ = module_of(_QUANTIZED.replace("tfl.QUANTIZE", "tfl.SIN").replace("int8[n]<0.5:-3>", "float32[n]"))
     with pytest.raises(InputError, match=r"SIN reads the input i0 as floats, and no range of it .* so by i0=float"):
-        set_io_types(module, "int8", Calibration(), Report())
+        set_io_types(module, "int8", Calibration(), Report(), None)
     module, _ = module_of(_QUANTIZED.replace("tfl.DEQUANTIZE", "tfl.CAST"))
     with pytest.raises(InputError, match="CAST makes the output o0 as floats, and no range"):
-        set_io_types(module, "int8", Calibration(), Report())
+        set_io_types(module, "int8", Calibration(), Report(), None)
     with pytest.raises(InputError, match="no input or output is called y"):
-        set_io_types(module, "int8,y=float", Calibration(), Report())
+        set_io_types(module, "int8,y=float", Calibration(), Report(), None)
     module, _ = module_of(_QUANTIZED.replace("main {", "main {\n input %tokens: int32[4]"))
     with pytest.raises(InputError, match="i0 holds int32 in the model, and stays so: leave i0=int8 out"):
-        set_io_types(module, "float,i0=int8", Calibration(), Report())
+        set_io_types(module, "float,i0=int8", Calibration(), Report(), None)
 
 
 def test_one_type_for_each_name() -> None:
@@ -122,4 +149,4 @@ def test_one_type_for_each_name() -> None:
 def test_no_kernel_makes_uint8_of_int16() -> None:
     module, _ = module_of(_QUANTIZED.replace("int8[n]<0.5:-3>", "int16[n]<0.5>"))
     with pytest.raises(InputError, match="uint8 is for files that compute in int8"):
-        set_io_types(module, "uint8", Calibration(), Report())
+        set_io_types(module, "uint8", Calibration(), Report(), None)

@@ -27,7 +27,7 @@ def test_files_run(mode: str, kind: str, resolver: OpResolverType) -> None:
     calibration = Calibration([{"x0": x}])
     calibrate(module, Report(), calibration)
     to_integers(module, Report(), calibration, mode, Selection(), "float", None)
-    set_io_types(module, kind, calibration, Report())
+    set_io_types(module, kind, calibration, Report(), None)
     interpreter = Interpreter(model_content=to_bytes(module), experimental_op_resolver_type=resolver)
     interpreter.allocate_tensors()
     (given,), (made,) = interpreter.get_input_details(), interpreter.get_output_details()
