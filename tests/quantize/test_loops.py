@@ -57,7 +57,7 @@ def test_numbers_stay_integers_from_one_iteration_to_the_next() -> None:
       input %g: int8[n]<1.0>
       %j: int32[] = tfl.ADD(%i, int32[] 1)
       %h: int8[n]<0.25:-128> = tfl.ABS(%g)
-      %r: int8[n]<1.0> = tfl.QUANTIZE(%h)
+      %r: int8[n]<1.0> = tfl.ADD(%h, int8[]<0.25:-128> -128)
       return %j, %r
     }}
     """, quantize="int8", calibration=measured(x=(-128, 127), y=(0, 127), h=(0, 63.75), g=(-128, 127)))
