@@ -58,6 +58,7 @@ class Calibration:
     ranges: dict[Value, Range] = field(default_factory=dict)
     moments: dict[Value, Moments] = field(default_factory=dict)
     means: dict[Value, np.ndarray] = field(default_factory=dict)
+    even: set[Value] = field(default_factory=set)
     first: list[Sample] = field(default_factory=list)
     size: int = 0
 

@@ -15,7 +15,9 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.fake_quant import KIND, Steps, steps_of
 from fuseconv.quantize.scaled_roundings import scale_maker, scale_readers, shift_maker, shifts
 from fuseconv.tfl.builder import Builder
@@ -43,29 +45,48 @@ _FAR, _TRIED = 1e6, 4096
 
 
 @module_pass("raise-fake-quant", requires=(TFL_ONLY,))
-def raise_fake_quant(module: Module) -> None:
+def raise_fake_quant(module: Module, calibration: Calibration) -> None:
     """Raise arithmetic that rounds to the steps of an int8 tensor: MUL(ROUND(MUL(x, 2)), 0.5) -> FAKE_QUANT(x).
 
     x must be cut to what 256 steps hold, here [-64, 63.5]. Of fewer steps MINIMUM cuts off the others, behind a
     FAKE_QUANT of fewer bits, too. What files of TFLiteConverter hold is taken likewise: DEQUANTIZE(QUANTIZE(x)) ->
     FAKE_QUANT(x). What steps are scaled by goes into weights and factors before or behind, so does half a step by which
-    FLOOR is apart: FLOOR(CONV_2D(x, w, b)) -> FAKE_QUANT(CONV_2D(x, w, b - 0.5))."""
+    FLOOR is apart: FLOOR(CONV_2D(x, w, b)) -> FAKE_QUANT(CONV_2D(x, w, b - 0.5)). What ROUND stood for is kept in mind:
+    in the middle between two steps it rounds to the even one, as QUANTIZE does, FAKE_QUANT up."""
     for graph in module.graphs():
         ends = _settled_ends(graph)
         if ends:
-            _replace(graph, ends)
+            _replace(graph, ends, calibration.even)
             _remove_dead(graph)
+
+
+def lower_to_even(graph: Graph, even: AbstractSet[Value]) -> None:
+    """Let those that stay round as the model does: FAKE_QUANT(x) -> MUL(MINIMUM(MAXIMUM(ROUND(MUL(x, 2)), -128), 127),
+    0.5). even: their results."""
+
+    def lowered(op: Op, out: list[Op]) -> list[Value] | None:
+        steps, x = steps_of(op), op.operands[0]
+        if op.result not in even or steps is None or x is None:
+            return None
+        tfl = Builder(out, op.name, op.sources)
+        made = tfl.round(tfl.mul(x, np.float32(1 / steps.step)))
+        ends = [np.float32(round(end / steps.step)) for end in (steps.least, steps.largest)]
+        return [tfl.mul(tfl.minimum(tfl.maximum(made, ends[0]), ends[1]), np.float32(steps.step))]
+
+    rewrite_ops(graph, (KIND,), lowered)
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """A tensor is the root less the offset, rounded to steps, times the gain. ops: of what it is made so."""
+    """A tensor is the root less the offset, rounded to steps, times the gain. ops: of what it is made so. even: numbers
+    in the middle between two steps become the even one."""
 
     root: Value
     steps: Steps
     gain: float = 1.0
     offset: float = 0.0
     ops: frozenset[Op] = frozenset()
+    even: bool = False
 
 
 def _settled_ends(graph: Graph) -> dict[Op, Rounding]:
@@ -98,10 +119,10 @@ def _settled(result: Value, rounding: Rounding) -> Rounding:
     if rounding.offset:
         shift_maker(root, rounding.offset)
     if gain == 1 or scale_readers(result, gain):
-        return Rounding(root, steps)
+        return Rounding(root, steps, even=rounding.even)
     if scale_maker(root, gain, rounding.ops):
-        return Rounding(root, Steps(steps.least * gain, steps.step * gain, steps.count))
-    return Rounding(root, steps, gain)
+        return Rounding(root, Steps(steps.least * gain, steps.step * gain, steps.count), even=rounding.even)
+    return Rounding(root, steps, gain, even=rounding.even)
 
 
 def _pair(op: Op) -> Rounding | None:
@@ -114,7 +135,7 @@ def _pair(op: Op) -> Rounding | None:
     if root is None or root.dtype is not types.FLOAT32 or stored.dtype not in _BYTES:
         return None
     least = int(np.iinfo(stored.dtype.numpy).min) - how.zero_point[0]
-    return Rounding(root, Steps(least * how.scale[0], how.scale[0], 256))
+    return Rounding(root, Steps(least * how.scale[0], how.scale[0], 256), even=True)
 
 
 def _rounding(op: Op, inside: AbstractSet[Op], ends: AbstractSet[Op]) -> tuple[Op, Rounding] | None:
@@ -196,10 +217,11 @@ def _rounded(root: Value, end: Op) -> Rounding | None:
     gain = 1.0 if abs(gain - 1) * count < _SLACK else gain
     offset = 0.0 if abs(offset * gain) < _SLACK * step else offset
     ops = frozenset(_ops_between(root, end))
-    # FLOOR is half a step apart, less where it was added; a whole one or more is another zero point.
-    if offset and (abs(offset * gain) > (0.5 + _SLACK) * step or not shifts(root, ops)):
+    # FLOOR is half a step apart, less where it was added; a hard tanh begins with a hard sigmoid, which adds 0.5.
+    if offset and not shifts(root, ops):
         return None
-    return Rounding(root, Steps(round(least / step) * step / gain, step / gain, count), gain, offset, ops)
+    even = any(op.kind == "tfl.ROUND" for op in ops)
+    return Rounding(root, Steps(round(least / step) * step / gain, step / gain, count), gain, offset, ops, even)
 
 
 def _ops_between(root: Value, end: Op) -> Iterator[Op]:
@@ -247,7 +269,7 @@ def _evaluated(value: Value, known: dict[Value, np.ndarray]) -> np.ndarray | Non
     return known[value]
 
 
-def _replace(graph: Graph, ends: dict[Op, Rounding]) -> None:
+def _replace(graph: Graph, ends: dict[Op, Rounding], even: set[Value]) -> None:
     replaced: dict[Value, Value] = {}
     out: list[Op] = []
     for op in graph.ops:
@@ -255,7 +277,7 @@ def _replace(graph: Graph, ends: dict[Op, Rounding]) -> None:
         if op in ends:
             root = ends[op].root
             tfl = Builder(out, op.name, op.sources)
-            made = replaced[op.result] = _built(tfl, replaced.get(root, root), ends[op])
+            made = replaced[op.result] = _built(tfl, replaced.get(root, root), ends[op], even)
             replace_uses(op.result, made)
     graph.ops = out
 
@@ -269,11 +291,13 @@ def _remove_dead(graph: Graph) -> None:
     graph.ops = [op for op in graph.ops if op not in dead]
 
 
-def _built(tfl: Builder, root: Value, rounding: Rounding) -> Value:
-    """Return the root rounded, and times the gain."""
+def _built(tfl: Builder, root: Value, rounding: Rounding, even: set[Value]) -> Value:
+    """Return the root rounded, and times the gain. even: the results of those that round halves to even."""
     steps = rounding.steps
     least, largest = (float(np.float32(end)) for end in (steps.least, steps.least + 255 * steps.step))
     made: Value = tfl.fake_quant(root, min=least, max=largest, num_bits=8)
+    if rounding.even:
+        even.add(made)
     if steps.count < 256:
         made = tfl.minimum(made, np.float32(steps.largest))
     return made if rounding.gain == 1 else tfl.mul(made, np.float32(rounding.gain))

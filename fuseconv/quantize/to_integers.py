@@ -106,6 +106,7 @@ def to_integers(
     files of int8, or of 16 bits if an input or output is to be of integers. For a CPU, products around float sums
     take floats: FULLY_CONNECTED(x, int8 w); so do fused recurrent ops without an integer kernel: RNN(x, int8 w)."""
     # They take longer to import than many a model to convert.
+    from fuseconv.quantize.raise_fake_quant import lower_to_even
     from fuseconv.quantize.recipe import choose_recipes
     from fuseconv.quantize.rewriting import rewrite
     from fuseconv.quantize.weights_to_int8 import narrow_weights
@@ -130,6 +131,8 @@ def to_integers(
         if recipe.integer or recipe.hybrid or recipe.carried or recipe.inputs:
             rewrite(graph, recipe, calibration.moments, calibration.means, on_cpu)
         narrow |= recipe.narrow
+        if calibration.even:
+            lower_to_even(graph, calibration.even)
     if narrow and on_cpu:
         narrow_weights(module, report, selection, narrow)
 

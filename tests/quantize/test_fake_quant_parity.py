@@ -182,6 +182,25 @@ def test_sums_in_the_middle_between_two_steps() -> None:
     np.testing.assert_array_equal(found, dense(x))
 
 
+def test_what_stays_float_rounds_to_even_as_the_model_does() -> None:
+    """FAKE_QUANT would round numbers in the middle between two steps up."""
+
+    def rounded(x: Any) -> Any:
+        return tf.clip_by_value(tf.round(x * 8), -100, 99) / 8
+
+    def network(x: Any) -> Any:
+        return tf.sin(rounded(x))
+
+    converted = convert_function(network, tf.TensorSpec((None, 9)), quantize="int8")
+    assert "ROUND" in converted.ops and "FAKE_QUANT" not in converted.ops
+    x = (_RNG.integers(-300, 300, (64, 9)) / 16).astype(np.float32)
+    for resolver in (OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, OpResolverType.AUTO):
+        interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
+        runner = interpreter.get_signature_runner()
+        (found,) = runner(**dict.fromkeys(runner.get_input_details(), x)).values()
+        np.testing.assert_allclose(found, network(x), atol=1e-6)
+
+
 def test_fewer_steps_than_integers_have() -> None:
     weights = _weights(16, 9)
 

@@ -28,6 +28,22 @@ def test_weights_before_take_in_what_steps_are_scaled_and_shifted_by() -> None:
     """)
 
 
+def test_a_hard_tanh_that_begins_with_a_hard_sigmoid() -> None:
+    _check_rows(f"""
+      %a: {_DENSE} [[1, 2, 3], [4, 5, 6]], float32[2] [2, 3.5])
+      %s: float32[n,2] = tfl.RELU_0_TO_1(%a)
+      %m: float32[n,2] = tfl.MUL(%s, float32[] 256)
+      %t: float32[n,2] = tfl.ADD(%m, float32[] -128)
+      %r: float32[n,2] = tfl.ROUND(%t)
+      %u: float32[n,2] = tfl.MUL(%r, float32[] 0.0078125)
+      %v: float32[n,2] = tfl.MINIMUM(%u, float32[] 0.9921875)
+      %y: float32[n,2] = tfl.MAXIMUM(%v, float32[] -1)
+    """, f"""
+      %a: {_DENSE} [[2, 4, 6], [8, 10, 12]], float32[2] [3, 6])
+      %y: float32[n,2] = tfl.FAKE_QUANT(%a) {{'min': -1.0, 'max': 0.9921875, 'num_bits': 8}}
+    """)
+
+
 def test_half_a_step_needs_a_bias_that_takes_it_in() -> None:
     text = f"""
     main {{
