@@ -7,13 +7,14 @@ are sums and products, of which XNNPACK has kernels.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
-from fuseconv.quantize.affine import Range, parameters, quantized
+from fuseconv.quantize.affine import Range, parameters, quantized, step_of
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.integer import Kernels
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 # XNNPACK has kernels of them for floats, and none for int8. RELU fused into a sum is as fast.
 _SLOW = frozenset({"HARD_SWISH", "PRELU", "SQUARED_DIFFERENCE"})
 _WHY = "on a CPU floats are faster, with conversions around it"
+_SUMS = frozenset({"ADD", "SUB"})
+_ROUNDED_UP = "its sums lie in the middle between two steps of the model's, and its kernel of integers rounds them up"
+# By which exponents of steps may miss a whole number.
+_SAME = 1e-5
 # XNNPACK takes sums whose operands have steps of at least and less than so many steps of the result. LiteRT's own
 # kernel ends the process where it has steps finer than those of an operand by 1 << 19.
 _LEAST_RATIO, _END_OF_RATIOS = 2.0**-10, 2.0**8
@@ -36,12 +41,22 @@ def is_for_cpu(report: Report, target: Target | None) -> bool:
     return not report.plans_arena and (target is None or target.on_cpu)
 
 
-def left_float(graph: Graph, kernels: Kernels, hybrid: bool) -> dict[Op, str]:
-    """Return the ops that stay float, as that takes less time on a CPU, and why. hybrid: whether a file for a CPU, with
-    inputs and outputs of floats, may compute in both."""
+def left_float(graph: Graph, kernels: Kernels, hybrid: bool, ranges: Mapping[Value, Range]) -> dict[Op, str]:
+    """Return the ops that stay float, as that takes less time on a CPU, or is what the model computes, and why. hybrid:
+    whether a file for a CPU, with inputs and outputs of floats, may compute in both."""
     if not hybrid or kernels.activations is not types.INT8:
         return {}
-    return {op: _WHY for op in graph.ops if op.type in _SLOW}
+    slow = {op: _WHY for op in graph.ops if op.type in _SLOW}
+    return slow | {op: _ROUNDED_UP for op in graph.ops if op.type in _SUMS and _lies_between_steps(op, ranges)}
+
+
+def _lies_between_steps(op: Op, ranges: Mapping[Value, Range]) -> bool:
+    """Return whether sums often lie in the middle between two steps that a model rounds to: all are powers of two, and
+    those of an operand smaller. QUANTIZE rounds them to even, as models do, and kernels of sums up."""
+    known = [ranges.get(value) for value in (*op.operands, *op.results) if value is not None]
+    steps = [np.log2(step_of(each)) for each in known if each is not None and each.fixed]
+    whole = len(steps) == len(known) == 3 and all(abs(step - round(step)) < _SAME for step in steps)
+    return whole and round(min(steps[:2])) < round(steps[2])
 
 
 def expand_activation(op: Op, out: list[Op], exact: bool) -> None:

@@ -119,7 +119,8 @@ def choose_recipes(
     for graph in module.graphs():
         wider = narrow_ranges(graph, ranges, kernels)
         center_ranges(graph, ranges, kernels)
-        why = activations.left_float(graph, kernels, hybrid) | coarse_ops(graph, ranges, wider, kernels, graph in main)
+        why = activations.left_float(graph, kernels, hybrid, ranges)
+        why |= coarse_ops(graph, ranges, wider, kernels, graph in main)
         if target is not None:
             why |= refused_integers(graph, kernels, target)
         recipes[graph] = _sorted_ops(graph, ranges, why, kernels, selection)

@@ -182,6 +182,24 @@ def test_sums_in_the_middle_between_two_steps() -> None:
     np.testing.assert_array_equal(found, dense(x))
 
 
+def test_sums_of_two_tensors_in_the_middle_between_two_steps() -> None:
+    """Kernels of integers round them up. On floats QUANTIZE rounds them to even, as the model does."""
+
+    def rounded(x: Any, step: float) -> Any:
+        return tf.clip_by_value(tf.round(x / step), -128, 127) * step
+
+    def network(x: Any) -> Any:
+        x = rounded(x, 1 / 32)
+        return rounded(x + rounded(tf.matmul(x, tf.eye(6) * 2), 1 / 16), 1 / 8)
+
+    converted = convert_function(network, tf.TensorSpec((None, 6)), quantize="int8")
+    assert [item.op for item in converted.report.quantized if "middle" in item.why] == ["ADD"]
+    x = _RNG.normal(size=(64, 6)).astype(np.float32)
+    runner = Interpreter(model_content=converted.data).get_signature_runner()
+    (found,) = runner(**dict.fromkeys(runner.get_input_details(), x)).values()
+    np.testing.assert_array_equal(found, network(x))
+
+
 def test_what_stays_float_rounds_to_even_as_the_model_does() -> None:
     """FAKE_QUANT would round numbers in the middle between two steps up."""
 
