@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 # XNNPACK has kernels of them for floats, and none for int8. RELU fused into a sum is as fast.
 _SLOW = frozenset({"HARD_SWISH", "PRELU", "SQUARED_DIFFERENCE"})
 _WHY = "on a CPU floats are faster, with conversions around it"
-_SUMS = frozenset({"ADD", "SUB"})
 _ROUNDED_UP = "its sums lie in the middle between two steps of the model's, and its kernel of integers rounds them up"
 # By which exponents of steps may miss a whole number.
 _SAME = 1e-5
@@ -47,7 +46,7 @@ def left_float(graph: Graph, kernels: Kernels, hybrid: bool, ranges: Mapping[Val
     if not hybrid or kernels.activations is not types.INT8:
         return {}
     slow = {op: _WHY for op in graph.ops if op.type in _SLOW}
-    return slow | {op: _ROUNDED_UP for op in graph.ops if op.type in _SUMS and _lies_between_steps(op, ranges)}
+    return slow | {op: _ROUNDED_UP for op in graph.ops if op.type in ("ADD", "SUB") and _lies_between_steps(op, ranges)}
 
 
 def _lies_between_steps(op: Op, ranges: Mapping[Value, Range]) -> bool:

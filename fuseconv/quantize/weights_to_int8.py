@@ -11,7 +11,8 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Value, replace_uses
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Module, Op, Value, constant, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import quantized_weights
 from fuseconv.quantize.calibrate import Calibration
@@ -48,10 +49,10 @@ def weights_to_int8(module: Module, report: Report, selection: Selection, calibr
 
     Those of transposed convolutions, of depthwise ones with small windows, and of fused recurrent ops and dense layers
     beside them that are not large, are dequantized in front: w -> DEQUANTIZE(int8 w). Beside recurrent states of a
-    dynamic batch convolutions stay, and the others become EMBEDDING_LOOKUP([0, 1, ...], int8 w) (`weights_to_float16`
-    tells why). What is gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i)). Few weights of fused
-    recurrent ops get 16 bits: w -> DEQUANTIZE(float16 w). Where samples tell what weights are multiplied by, they are
-    rounded together."""
+    dynamic batch convolutions stay, and the others become SPLIT(MUL(CAST(int8 w), scales)), as `weights_to_float16`
+    tells. What is gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i)). Few weights of fused recurrent
+    ops get 16 bits: w -> DEQUANTIZE(float16 w). Where samples tell what weights are multiplied by, they are rounded
+    together."""
     selection.check(module)
     narrow_weights(module, report, selection, moments=calibration.moments)
 
@@ -100,7 +101,8 @@ class _Uses:
         # How each wants them: the axis of scales, and that of outputs.
         self._axes: dict[Value, set[tuple[int | None, int | None]]] = {}
         self._made: dict[Value, Value | None] = {}
-        self._rows: dict[int, Value] = {}
+        # Those of a shape, with the scales of rows.
+        self._joined: dict[tuple[Value, ...], tuple[Value, Value]] = {}
         for graph in module.graphs():
             beside = any(op.type in RECURRENT for op in graph.ops)
             for op in graph.ops:
@@ -157,16 +159,19 @@ class _Uses:
 
     def narrow(self, op: Op, out: list[Op], moving: bool) -> None:
         """Let an op read int8 weights. out: its graph's ops, up to and including the op."""
-        is_unpacked = op in self.unpacked and not (moving and self.weights[op][0].rank != 2)
-        for value in self.weights[op]:
-            made = self._narrow(value)
-            if is_unpacked:
-                assert made is not None
-                made = self._unpacked(made, Builder(out, value.name, op.sources), moving)
-                out[-2:] = reversed(out[-2:])
-            for index, operand in enumerate(op.operands):
-                if operand is value:
-                    op.set_operand(index, made)
+        weights = self.weights[op]
+        is_unpacked = op in self.unpacked and not (moving and weights[0].rank != 2)
+        made = {value: each for value in weights if (each := self._narrow(value)) is not None}
+        if is_unpacked:
+            before: list[Op] = []
+            if moving:
+                made = self._unpacked_in_each_run(made, before, op.sources)
+            else:
+                made = {value: Builder(before, value.name, op.sources).dequantize(each) for value, each in made.items()}
+            out[-1:-1] = before
+        for index, operand in enumerate(op.operands):
+            if operand in made:
+                op.set_operand(index, made[operand])  # type: ignore[index]
         if op.kind == "tfl.GATHER":
             _dequantize(op, out)
             return
@@ -174,16 +179,24 @@ class _Uses:
         if known is not None and known.asymmetric and not is_unpacked:
             op.attrs["asymmetric_quantize_inputs"] = True
 
-    def _unpacked(self, weights: Value, tfl: Builder, moving: bool) -> Value:
-        """Return weights of int8 as floats. moving: each time, rather than once."""
-        if not moving:
-            return tfl.dequantize(weights)  # type: ignore[no-any-return]
-        assert weights.data is not None
-        count = len(weights.data)
-        if count not in self._rows:
-            self._rows[count] = tfl.const(np.arange(count, dtype=np.int32), name="rows")
-        (made,) = tfl.typed_op("EMBEDDING_LOOKUP", [self._rows[count], weights], [(types.FLOAT32, weights.shape)], {})
-        return made
+    def _unpacked_in_each_run(
+        self, made: Mapping[Value, Value], out: list[Op], sources: tuple[str, ...]
+    ) -> dict[Value, Value]:
+        """Return matrices of int8 as floats, by what they were: of a shape together, as ops take bytes and time."""
+        alike: dict[Shape | None, list[Value]] = {}
+        for value in made:
+            alike.setdefault(value.shape, []).append(value)
+        found: dict[Value, Value] = {}
+        for values in alike.values():
+            key, tfl = tuple(values), Builder(out, values[0].name, sources)
+            if key not in self._joined:
+                self._joined[key] = _joined([made[value] for value in values])
+            stored, scales = self._joined[key]
+            attrs = {"in_data_type": "INT8", "out_data_type": "FLOAT32"}
+            (wide,) = tfl.typed_op("CAST", [stored], [(types.FLOAT32, stored.shape)], attrs)
+            wide = tfl.mul(wide, scales)
+            found.update(zip(values, tfl.split(0, wide, num_splits=len(values)) if len(values) > 1 else [wide]))
+        return found
 
     def _round_together(self, op: Op) -> None:
         """Round the weights of an op by what samples tell they are multiplied by, if there are any."""
@@ -200,6 +213,15 @@ class _Uses:
             axis, outputs = next(iter(axes)) if len(axes) == 1 else (None, None)
             self._made[value] = quantized_weights(value, axis, outputs=outputs)
         return self._made[value]
+
+
+def _joined(matrices: list[Value]) -> tuple[Value, Value]:
+    """Return integers of matrices [rows, inputs] one below the other, and their scales [rows of all, 1]."""
+    integers = np.concatenate([each.data for each in matrices if each.data is not None])
+    known = [(each.quantization, len(each.data)) for each in matrices if each.data is not None]
+    scales = np.concatenate([np.full(rows, how.scale, np.float32) for how, rows in known if how is not None])
+    name = matrices[0].name
+    return constant(integers, types.INT8, name), constant(scales[:, None], types.FLOAT32, f"{name}/scales")
 
 
 def _count(weights: Iterable[Value]) -> int:

@@ -196,10 +196,13 @@ float32[2,2] [127, 6, 7, 254], float32[2] [1, 2], %h) {attrs}
       input %x: float32[n,5,2]
       input %size: int32[2]
       %h: float32[n,2] {{'variable': True}} = tfl.FILL(%size, float32[] 0.0)
-      %w: float32[2,2] = tfl.EMBEDDING_LOOKUP(int32[2] [0, 1], int8[2,2]<0.03125,1.0@0> [32, 64, 3, 127])
-      %r: float32[2,2] = tfl.EMBEDDING_LOOKUP(int32[2] [0, 1], int8[2,2]<1.0,2.0@0> [127, 6, 4, 127])
+      %a: float32[4,2] = tfl.CAST(int8[4,2] [32, 64, 3, 127, 127, 6, 4, 127]) \
+{{'in_data_type': 'INT8', 'out_data_type': 'FLOAT32'}}
+      %b: float32[4,2] = tfl.MUL(%a, float32[4,1] [0.03125, 1, 1, 2])
+      %w: float32[2,2]; %r: float32[2,2] = tfl.SPLIT(int32[] 0, %b) {{'num_splits': 2}}
       %y: float32[n,5,2] = tfl.UNIDIRECTIONAL_SEQUENCE_RNN(%x, %w, %r, float32[2] [1, 2], %h) {attrs}
-      %d: float32[2,2] = tfl.EMBEDDING_LOOKUP(int32[2] [0, 1], int8[2,2]<1.0,2.0@0> [127, 2, 2, -127])
+      %c: float32[2,2] = tfl.CAST(int8[2,2] [127, 2, 2, -127]) {{'in_data_type': 'INT8', 'out_data_type': 'FLOAT32'}}
+      %d: float32[2,2] = tfl.MUL(%c, float32[2,1] [1, 2])
       %z: float32[n,5,2] = tfl.FULLY_CONNECTED(%y, %d, _)
       return %z
     }}
