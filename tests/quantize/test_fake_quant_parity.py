@@ -182,6 +182,49 @@ def test_sums_in_the_middle_between_two_steps() -> None:
     np.testing.assert_array_equal(found, dense(x))
 
 
+def _to_grid(x: Any, step: float, least: int = -128, most: int = 127) -> Any:
+    return tf.clip_by_value(tf.round(x / step), least, most) * step
+
+
+def _hard_sigmoid(x: Any) -> Any:
+    return tf.clip_by_value(0.5 * x + 0.5, 0.0, 1.0)
+
+
+_QUANTIZERS = {
+    "relu": lambda x: _to_grid(tf.nn.relu(x), 1 / 32, 0, 255),
+    "relu of few bits": lambda x: _to_grid(tf.nn.relu(x), 1 / 4, 0, 15),
+    "hard tanh": lambda x: tf.clip_by_value(tf.round((2 * _hard_sigmoid(x) - 1) * 128) / 128, -1.0, 127 / 128),
+    "symmetric hard tanh": lambda x: _to_grid(2 * _hard_sigmoid(x) - 1, 1 / 128, -127),
+    "hard sigmoid": lambda x: _to_grid(_hard_sigmoid(x), 1 / 256, 0, 255),
+    "straight through": lambda x: x + tf.stop_gradient(_to_grid(x, 1 / 16, -127) - x),
+    # What follows stays float, as there is no such kernel, or no range.
+    "relu with a slope": lambda x: _to_grid(tf.nn.relu(x), 1 / 32, 0, 127) + _to_grid(tf.minimum(x, 0) / 8, 1 / 32),
+    "sign": lambda x: tf.sign(x) + (1 - tf.abs(tf.sign(x))),
+    "ternary": lambda x: tf.sign(x) * tf.cast(tf.abs(x) >= 1 / 3, tf.float32),
+    "tanh": lambda x: _to_grid(tf.tanh(x), 1 / 128),
+}
+
+
+@pytest.mark.parametrize("name", _QUANTIZERS)
+def test_quantizers_of_qkeras(name: str) -> None:
+    """All steps are powers of two, those of each channel of the weights their own."""
+    steps = 2.0 ** _RNG.integers(-7, -4, 8)
+    first, second = (_RNG.integers(-127, 128, size) for size in ((12, 8), (8, 5)))
+    bias = (_RNG.integers(-60, 60, 8) / 64).astype(np.float32)
+
+    def network(x: Any) -> Any:
+        y = tf.matmul(_to_grid(x, 1 / 32), (first * steps / 4).astype(np.float32)) + bias
+        return _to_grid(tf.matmul(_QUANTIZERS[name](y), (second / 128).astype(np.float32)), 1 / 8)
+
+    converted = convert_function(network, tf.TensorSpec((None, 12)), quantize="int8")
+    x = _RNG.normal(size=(64, 12)).astype(np.float32)
+    runner = Interpreter(model_content=converted.data).get_signature_runner()
+    (found,) = runner(**dict.fromkeys(runner.get_input_details(), x)).values()
+    np.testing.assert_array_equal(found, network(x))
+    in_integers = list(_QUANTIZERS).index(name) < 6
+    assert in_integers == (not [item for item in converted.report.quantized if item.why])
+
+
 def test_sums_of_two_tensors_in_the_middle_between_two_steps() -> None:
     """Kernels of integers round them up. On floats QUANTIZE rounds them to even, as the model does."""
 
