@@ -144,7 +144,7 @@ class _Uses:
         weights = self.weights[op]
         count = _count(weights)
         if count < LEAST_ELEMENTS:
-            return f"of {count} weights, 8 bits save less than rounding costs"
+            return f"with fewer than {LEAST_ELEMENTS:,} weights, 8 bits save less than rounding costs"
         if moving and op.type == "CONV_2D":
             return "beside recurrent states of a dynamic batch its kernel would lose what it computes of int8 weights"
         for value in weights:
@@ -239,9 +239,9 @@ def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None, int | None]:
 
 
 def _is_unpacked(op: Op, beside: bool) -> bool:
-    """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for: it unpacks them
-    once and computes in floats, faster than LiteRT's own hybrid kernel does, and more exactly. So are those of fused
-    recurrent ops, for the latter alone, and of what stands beside them."""
+    """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for. It unpacks them
+    once and computes in floats, faster and more exactly than LiteRT's own hybrid kernel. So are those of fused
+    recurrent ops, as that is more exact, and of dense layers beside them."""
     if op.type in RECURRENT:
         directions = DIRECTIONS[op.type]
         read = (op.operands[index] for each in directions for index in (*each.of_x, *each.of_h))
