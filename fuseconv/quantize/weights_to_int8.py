@@ -40,6 +40,16 @@ _MOST_EXPANDED = 1 << 16
 # XNNPACK computes depthwise convolutions in floats fast whose windows have at most as many elements. With more,
 # LiteRT's own hybrid kernel takes a third of the time.
 _MOST_UNPACKED = 25
+# Ops whose results are small where what they read is, in proportion or as a power of it.
+_SMALL_OF_SMALL = frozenset({
+    "ABS", "ADD", "BITCAST", "COMPLEX_ABS", "CONCATENATION", "EXPAND_DIMS", "FULLY_CONNECTED", "GATHER", "MAXIMUM",
+    "MEAN", "MUL", "PACK", "PAD", "RELU", "RESHAPE", "SLICE", "SQRT", "SQUARE", "SQUEEZE", "STRIDED_SLICE", "SUM",
+    "TRANSPOSE", "UNPACK",
+})  # fmt: skip
+# Up to this, a constant keeps a logarithm from infinity: it is not what numbers are counted from.
+_FLOOR = 0.01
+# The most ops on the way to a logarithm.
+_MOST_BEFORE_LOG = 40
 _SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: `convert --rnn auto` is several times faster"
 
 
@@ -47,12 +57,12 @@ _SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: `conve
 def weights_to_int8(module: Module, report: Report, selection: Selection, calibration: Calibration) -> None:
     """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w).
 
-    Those of transposed convolutions, of depthwise ones with small windows, and of fused recurrent ops and dense layers
-    beside them that are not large, are dequantized in front: w -> DEQUANTIZE(int8 w). Beside recurrent states of a
-    dynamic batch convolutions stay, and the others become SPLIT(MUL(CAST(int8 w), scales)), as `weights_to_float16`
-    tells. What is gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i)). Few weights of fused recurrent
-    ops get 16 bits: w -> DEQUANTIZE(float16 w). Where samples tell what weights are multiplied by, they are rounded
-    together."""
+    Those of transposed convolutions, of depthwise ones with small windows, of products of which a logarithm is taken,
+    and of fused recurrent ops and dense layers beside them that are not large, are dequantized in front: w ->
+    DEQUANTIZE(int8 w). Beside recurrent states of a dynamic batch convolutions stay, and the others become
+    SPLIT(MUL(CAST(int8 w), scales)), as `weights_to_float16` tells. What is gathered from becomes GATHER(w, i) ->
+    DEQUANTIZE(GATHER(int8 w, i)). Few weights of fused recurrent ops get 16 bits: w -> DEQUANTIZE(float16 w). Where
+    samples tell what weights are multiplied by, they are rounded together."""
     selection.check(module)
     narrow_weights(module, report, selection, moments=calibration.moments)
 
@@ -241,19 +251,44 @@ def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None, int | None]:
 def _is_unpacked(op: Op, beside: bool) -> bool:
     """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for. It unpacks them
     once and computes in floats, faster and more exactly than LiteRT's own hybrid kernel. So are those of fused
-    recurrent ops, as that is more exact, and of dense layers beside them."""
+    recurrent ops, as that is more exact, of dense layers beside them, and in front of a logarithm: what a hybrid kernel
+    rounds to 0 would be the least number of all."""
     if op.type in RECURRENT:
         directions = DIRECTIONS[op.type]
         read = (op.operands[index] for each in directions for index in (*each.of_x, *each.of_h))
         return _count(value for value in read if value is not None) <= _MOST_EXPANDED * len(directions)
     if op.type == "FULLY_CONNECTED":
         weights = op.operands[1]
-        return beside and weights is not None and _count([weights]) <= _MOST_EXPANDED
+        is_small = weights is not None and _count([weights]) <= _MOST_EXPANDED
+        return (beside and is_small) or _is_before_log(op)
     if op.type != "DEPTHWISE_CONV_2D":
         return op.type == "TRANSPOSE_CONV"
     weights = op.operands[1]
     assert weights is not None and weights.data is not None
     return math.prod(weights.data.shape[1:3]) <= _MOST_UNPACKED
+
+
+def _is_before_log(op: Op) -> bool:
+    """Return whether a logarithm is taken of the results of a product, as of the filters of a spectrogram: of them, of
+    their squares, or of sums of such that nothing but a floor is added to."""
+    seen, pending = {op}, [op]
+    while pending and len(seen) <= _MOST_BEFORE_LOG:
+        current = pending.pop()
+        if any(value is not None and _is_offset(current, value) for value in current.operands):
+            continue
+        readers = {reader for result in current.results for reader in result.uses} - seen
+        if any(reader.type == "LOG" for reader in readers):
+            return True
+        readers = {reader for reader in readers if reader.type in _SMALL_OF_SMALL}
+        seen |= readers
+        pending += readers
+    return False
+
+
+def _is_offset(op: Op, value: Value) -> bool:
+    """Return whether an op adds a constant to numbers that may be smaller, or takes the larger one."""
+    is_term = op.type in ("ADD", "MAXIMUM") or (op.type == "FULLY_CONNECTED" and value is not op.operands[1])
+    return is_term and value.data is not None and bool((abs(value.data) > _FLOOR).any())
 
 
 def _data(op: Op) -> int:

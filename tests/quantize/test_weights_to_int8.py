@@ -50,6 +50,44 @@ def test_rows_are_gathered_in_8_bits() -> None:
     """)
 
 
+_LOG = """
+    main {
+      input %x: float32[n,2]
+      MADE
+      %s: float32[n,2] = tfl.MUL(%y, %y)
+      %f: float32[n,2] = tfl.MAXIMUM(%s, float32[] 1e-10)
+      %l: float32[n,2] = tfl.LOG(%f)
+      return %l
+    }
+    """
+_FLOATS = "%y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [127, 2, 3, -254], _)"
+_HYBRID = """%y: float32[n,2] = tfl.FULLY_CONNECTED(%x, int8[2,2]<1.0,2.0@0> [127, 2, 2, -127], _) \
+{'asymmetric_quantize_inputs': True}"""
+
+
+def test_weights_in_front_of_a_logarithm_are_dequantized() -> None:
+    check_pass("weights-to-int8", _LOG.replace("MADE", _FLOATS), _LOG.replace("MADE", """
+      %d: float32[2,2] = tfl.DEQUANTIZE(int8[2,2]<1.0,2.0@0> [127, 2, 2, -127])
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, %d, _)
+    """))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1e-10", "1"),  # no small number counts
+        ("tfl.MUL(%y, %y)", "tfl.LOGISTIC(%y)"),
+        ("tfl.LOG(%f)", "tfl.SQRT(%f)"),
+        (", _)", ", float32[2] [1, 2])"),
+    ],
+)
+def test_other_weights_in_front_of_logarithms_are_not(old: str, new: str) -> None:
+    check_pass(
+        "weights-to-int8", _LOG.replace("MADE", _FLOATS).replace(old, new),
+        _LOG.replace("MADE", _HYBRID).replace(old, new),
+    )  # fmt: skip
+
+
 def test_weights_of_depthwise_convolutions_are_dequantized_in_front() -> None:
     attrs = "{'stride_w': 1, 'stride_h': 1, 'padding': 'VALID', 'depth_multiplier': 1}"
     check_pass("weights-to-int8", f"""

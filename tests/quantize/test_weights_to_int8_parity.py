@@ -63,3 +63,19 @@ def test_wide_depthwise_windows(mode: str) -> None:
     y = layers.DepthwiseConv2D((1, 27), padding="same", depth_multiplier=2, dilation_rate=(1, 2))(y)
     converted = _check(keras.Model(x, y), mode)
     assert ("DEQUANTIZE" in converted.ops) == (mode == "float16")
+
+
+def test_quiet_bands_of_a_spectrogram() -> None:
+    """Beside loud ones a hybrid kernel would make 0 of them, whose logarithm is the floor's."""
+    filters = np.abs(np.random.default_rng(0).standard_normal((65, 16))).astype(np.float32)
+    filters[:33, 8:] = filters[33:, :8] = 0
+
+    def bands(x: tf.Tensor) -> tf.Tensor:
+        power = tf.square(tf.abs(tf.signal.stft(x, 100, 50, 128)))
+        return tf.math.log(tf.maximum(tf.matmul(power, filters), 1e-10))
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return (np.sin(np.arange(shape[1]) / 3) + 1e-4 * rng.standard_normal(shape)).astype(dtype)
+
+    converted = check(bands, tf.TensorSpec((None, 300)), quantize="dynamic", atol=0.02, inputs=draw)
+    assert any(item.type == "int8" and not item.why for item in converted.report.quantized)
