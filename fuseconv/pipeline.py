@@ -77,9 +77,9 @@ from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
-from fuseconv.transforms.tfl.concat_mirror_pads import concat_mirror_pads
 from fuseconv.transforms.tfl.concat_narrow_pixels import concat_narrow_pixels
 from fuseconv.transforms.tfl.delegate_copies import delegate_copies
+from fuseconv.transforms.tfl.expand_mirror_pads import expand_mirror_pads
 from fuseconv.transforms.tfl.fill_broadcasts import fill_broadcasts
 from fuseconv.transforms.tfl.fill_from_tensors import fill_from_tensors
 from fuseconv.transforms.tfl.guard_empty import guard_empty
@@ -249,7 +249,7 @@ CONVERT: Pipeline = (
     Stage("lower", (
         insert_call_once, guard_branches, reject_vector_signs, lower, *OPTIMIZE_TFL, check_ranks, *STEER,
         guard_empty.when(_stays_float_in_litert), lower_strided_slices.when(_stays_float_in_litert),
-        concat_mirror_pads.when(_stays_float_in_litert), schedule_ops,
+        expand_mirror_pads.when(_stays_float_in_litert), schedule_ops,
         # What these add would hide what quantization looks for, which runs them itself.
         bypass_xnnpack.when(_stays_float), bypass_xnnpack_copies.when(_stays_float_in_litert),
         return_constants.when(_stays_float_in_litert),

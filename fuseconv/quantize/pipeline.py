@@ -24,8 +24,8 @@ from fuseconv.quantize.weights_to_int4 import weights_to_int4
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
-from fuseconv.transforms.tfl.concat_mirror_pads import concat_mirror_pads
 from fuseconv.transforms.tfl.concat_narrow_pixels import concat_narrow_pixels
+from fuseconv.transforms.tfl.expand_mirror_pads import expand_mirror_pads
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.return_constants import return_constants
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
@@ -73,7 +73,7 @@ PASSES = (
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
     dequantize_copied.when(_computes_in_integers),
-    concat_narrow_pixels.when(_has_no_target), concat_mirror_pads.when(_has_no_target),
+    concat_narrow_pixels.when(_has_no_target), expand_mirror_pads.when(_has_no_target),
     bypass_xnnpack, bypass_xnnpack_copies.when(_has_no_target),
     return_constants.when(_has_no_target), schedule_ops, protect_shared_memory,
 )  # fmt: skip

@@ -29,7 +29,7 @@ print(*sys.modules)
 def test_they_stand_behind_all_others() -> None:
     names = [item.name for item in passes_of(PASSES)]
     assert names[-9:] == [
-        "set-io-types", "dequantize-copied", "concat-narrow-pixels", "concat-mirror-pads", "bypass-xnnpack",
+        "set-io-types", "dequantize-copied", "concat-narrow-pixels", "expand-mirror-pads", "bypass-xnnpack",
         "bypass-xnnpack-copies", "return-constants", "schedule-ops", "protect-shared-memory",
     ]  # fmt: skip
     assert [item.name for item in passes_of(QUANTIZE_FILE)] == names

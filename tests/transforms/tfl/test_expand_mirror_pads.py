@@ -1,4 +1,4 @@
-"""Mirrors are joined of rows, as many as are copied at once."""
+"""Mirrors are made of rows, which are copied at once."""
 
 from __future__ import annotations
 
@@ -15,22 +15,37 @@ PADDED = """
     """
 
 
-def test_rows_and_columns_are_joined() -> None:
-    check_pass("concat-mirror-pads", PADDED, """
+def test_rows_and_columns_are_gathered() -> None:
+    check_pass("expand-mirror-pads", PADDED, """
     main {
       input %x: float32[2,9,8]
-      %a: float32[2,1,8] = tfl.SLICE(%x, int32[3] [0, 1, 0], int32[3] [-1, 1, -1])
-      %b: float32[2,3,8] = tfl.GATHER(%x, int32[3] [7, 6, 5]) {'axis': 1}
-      %c: float32[2,13,8] = tfl.CONCATENATION(%a, %x, %b) {'axis': 1}
-      %d: float32[2,13,1] = tfl.SLICE(%c, int32[3] [0, 0, 1], int32[3] [-1, -1, 1])
-      %y: float32[2,13,9] = tfl.CONCATENATION(%d, %c) {'axis': 2}
+      %a: float32[2,13,8] = tfl.GATHER(%x, int32[13] [1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 6, 5]) {'axis': 1}
+      %y: float32[2,13,9] = tfl.GATHER(%a, int32[9] [1, 0, 1, 2, 3, 4, 5, 6, 7]) {'axis': 2}
+      return %y
+    }
+    """)
+
+
+def test_many_rows_are_joined() -> None:
+    check_pass("expand-mirror-pads", """
+    main {
+      input %x: float32[300,2]
+      %y: float32[304,2] = tfl.MIRROR_PAD(%x, int32[2,2] [[1, 3], [0, 0]]) {'mode': 'REFLECT'}
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[300,2]
+      %a: float32[1,2] = tfl.GATHER(%x, int32[1] [1])
+      %b: float32[3,2] = tfl.GATHER(%x, int32[3] [298, 297, 296])
+      %y: float32[304,2] = tfl.CONCATENATION(%a, %x, %b)
       return %y
     }
     """)
 
 
 def test_the_last_rows_of_an_unknown_size() -> None:
-    check_pass("concat-mirror-pads", """
+    check_pass("expand-mirror-pads", """
     main {
       input %x: int8[2,n,8]<0.5>
       %y: int8[2,n + 3,8]<0.5> = tfl.MIRROR_PAD(%x, int32[3,2] [[0, 0], [2, 1], [0, 0]]) {'mode': 'SYMMETRIC'}
@@ -65,4 +80,4 @@ def test_others_stay(old: str, new: str) -> None:
     result = {"int32": "int32[2,13,9]", "[2,3,8]": "float32[2,7,9]", "[2,n,8]": "float32[2,n + 4,9]"}
     result |= {"[?where0,9,8]": "float32[?where0,13,9]", "[1,9,5]": "float32[1,13,6]"}
     text = PADDED.replace(old, new).replace("float32[2,13,9]", result.get(new, "float32[2,13,9]"))
-    check_pass("concat-mirror-pads", text if "[0, 0], [0, 0]" not in text else text.replace("13,9", "9,8"))
+    check_pass("expand-mirror-pads", text if "[0, 0], [0, 0]" not in text else text.replace("13,9", "9,8"))

@@ -1,4 +1,4 @@
-"""Mirrors that are joined of rows are TensorFlow's."""
+"""Mirrors that are made of rows are TensorFlow's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ def test_images(shape: tuple[int | None, ...], mode: str) -> None:
     paddings = [[0, 0], [3, 2], [1, 1], [0, 0]]
     w = np.random.default_rng(0).standard_normal((3, 3, 3, 4)).astype(np.float32)
     converted = check(lambda x: tf.nn.conv2d(tf.pad(x, paddings, mode), w, 1, "VALID"), tf.TensorSpec(shape))
-    assert "MIRROR_PAD" not in converted.ops and converted.ops.count("CONCATENATION") == 2
+    joined = 2 if shape[1] is None else 0
+    assert "MIRROR_PAD" not in converted.ops and converted.ops.count("CONCATENATION") == joined
+
+
+def test_signals() -> None:
+    converted = check(lambda x: tf.pad(x, [[0, 0], [200, 7]], "REFLECT"), tf.TensorSpec((None, 1000)))
+    assert sorted(converted.ops) == ["CONCATENATION", "GATHER", "GATHER"]
 
 
 def test_integers() -> None:
@@ -30,7 +36,7 @@ def test_integers() -> None:
         lambda x: tf.nn.conv2d(tf.pad(x, [[0, 0], [3, 2], [1, 1], [0, 0]], "REFLECT"), w, 1, "VALID"),
         tf.TensorSpec((None, 9, 8, 3)), atol=0.05, inputs=draw, static=False, quantize="int8", calibration_data=samples,
     )  # fmt: skip
-    assert converted.ops.count("QUANTIZE") == 1 and converted.ops.count("CONCATENATION") == 2
+    assert converted.ops.count("QUANTIZE") == 1 and converted.ops.count("GATHER") == 2
 
 
 def test_rows_that_are_too_few_are_told() -> None:
