@@ -26,6 +26,7 @@ from fuseconv.transforms.tfl.bypass_xnnpack import bypass_xnnpack
 from fuseconv.transforms.tfl.bypass_xnnpack_copies import bypass_xnnpack_copies
 from fuseconv.transforms.tfl.concat_narrow_pixels import concat_narrow_pixels
 from fuseconv.transforms.tfl.expand_mirror_pads import expand_mirror_pads
+from fuseconv.transforms.tfl.guard_empty import guard_empty
 from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.return_constants import return_constants
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
@@ -74,6 +75,7 @@ PASSES = (
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
     dequantize_copied.when(_computes_in_integers),
     concat_narrow_pixels.when(_has_no_target), expand_mirror_pads.when(_has_no_target),
+    guard_empty.when(_has_no_target),
     bypass_xnnpack, bypass_xnnpack_copies.when(_has_no_target),
     return_constants.when(_has_no_target), schedule_ops, protect_shared_memory,
 )  # fmt: skip

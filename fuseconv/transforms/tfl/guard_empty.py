@@ -118,6 +118,8 @@ def _loop(op: Op, tfl: Builder, module: Module) -> list[Value] | None:
             value.shape = longer.shape
         results[i] = (x.dtype, longer.shape)
     made = tfl.typed_op("WHILE", operands, results, op.attrs)
+    for value, old in zip(made, op.results):
+        value.quantization = old.quantization
     results_of = [_shorter(tfl, y, {0}) if i in writes else y for i, y in enumerate(made)]
     for value, old in zip(results_of, op.results):
         value.shape = old.shape
@@ -154,7 +156,9 @@ def _longer(tfl: Builder, x: Value, axes: set[int], more: float = 0.0) -> Value:
     paddings = np.array([[0, count] for count in counts], np.int32)
     if not any(counts):
         return x
-    return tfl.padv2(x, paddings, np.array(more, np.float32)) if more else tfl.pad(x, paddings)  # type: ignore[no-any-return]
+    longer: Value = tfl.padv2(x, paddings, np.array(more, np.float32)) if more else tfl.pad(x, paddings)
+    longer.quantization = x.quantization
+    return longer
 
 
 def _shorter(tfl: Builder, x: Value, axes: set[int]) -> Value:
@@ -165,7 +169,10 @@ def _shorter(tfl: Builder, x: Value, axes: set[int]) -> Value:
         return x
     mask = sum(1 << axis for axis, whole in enumerate(kept) if whole)
     zeros, ones = [0] * len(kept), [1] * len(kept)
-    return tfl.strided_slice(x, zeros, [-1 * (not whole) for whole in kept], ones, begin_mask=mask, end_mask=mask)
+    ends = [-1 * (not whole) for whole in kept]
+    shorter: Value = tfl.strided_slice(x, zeros, ends, ones, begin_mask=mask, end_mask=mask)
+    shorter.quantization = x.quantization
+    return shorter
 
 
 _REWRITES: dict[str, _Rewrite] = {

@@ -28,7 +28,7 @@ def _attend(x: tf.Tensor) -> tf.Tensor:
     return tf.matmul(tf.nn.softmax(tf.matmul(x, x, transpose_b=True)), x)
 
 
-KERNEL, WIDE = _weights(2, 2, 1, 3), _weights(4, 3)
+KERNEL, WIDE, MANY = _weights(2, 2, 1, 3), _weights(4, 3), _weights(4, 300)
 STEPS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
     "sum": lambda x: tf.reduce_sum(x, 0), "mean": tf.reduce_mean, "max": lambda x: tf.reduce_max(x, 0),
     "min": lambda x: tf.reduce_min(x, 0), "columns": lambda x: tf.unstack(x, axis=1), "attention": _attend,
@@ -68,6 +68,19 @@ def test_lists_of_a_row_less(part: Callable[[tf.Tensor], tf.Tensor]) -> None:
     _compare(steps, [[some], [some[:1]], [some]], False)
 
 
+@pytest.mark.parametrize("mode", ["float16", "dynamic"])
+def test_files_with_narrow_weights(mode: str) -> None:
+    def chosen(x: tf.Tensor) -> tf.Tensor:
+        return _attend(tf.matmul(tf.boolean_mask(x, x[:, 0] > 0), MANY))
+
+    def steps(x: tf.Tensor) -> tf.Tensor:
+        return STEPS["map"](tf.matmul(x, MANY)[1:])
+
+    some = np.arange(12, dtype=np.float32).reshape(3, 4) / 8 - 0.4
+    _compare(chosen, [[some], [-np.abs(some) - 1], [some]], False, 0.05, quantize=mode)
+    _compare(steps, [[some], [some[:1]], [some]], False, 0.05, quantize=mode)
+
+
 def test_boxes_of_which_none_may_be_kept() -> None:
     def head(boxes: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
         kept = tf.gather(boxes, tf.image.non_max_suppression(boxes, scores, 4, score_threshold=0.5))
@@ -80,10 +93,12 @@ def test_boxes_of_which_none_may_be_kept() -> None:
     _compare(head, runs, True)
 
 
-def _compare(function: Callable[..., Any], runs: list[list[np.ndarray]], per_image: bool) -> None:
+def _compare(
+    function: Callable[..., Any], runs: list[list[np.ndarray]], per_image: bool, atol: float = 1e-5, **options: Any
+) -> None:
     """Hold a file to TensorFlow, in both interpreters, with XNNPACK and without. The first run chooses some, the second
     none. oneDNN's convolution of no images has a shape that is none: per image, what is made of none is no image."""
-    converted = convert_function(function, *[tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in runs[0]])
+    converted = convert_function(function, *[tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in runs[0]], **options)
     wanted = [[as_array(y.numpy()) for y in converted.function(*map(tf.constant, runs[0]))]]
     for arrays in runs[1:]:
         if per_image and arrays is runs[1]:
@@ -96,7 +111,7 @@ def _compare(function: Callable[..., Any], runs: list[list[np.ndarray]], per_ima
             for arrays, results in zip(runs, wanted):
                 made = _invoke(interpreter, arrays, allocate=True)
                 for y, result in zip(made, results):
-                    assert_close(y, result)
+                    assert_close(y, result, atol)
 
 
 PER_IMAGE = {"conv", "depthwise", "transposed", "max_pool", "average_pool", "space_to_depth", "depth_to_space"}
