@@ -79,3 +79,8 @@ def test_quiet_bands_of_a_spectrogram() -> None:
 
     converted = check(bands, tf.TensorSpec((None, 300)), quantize="dynamic", atol=0.02, inputs=draw)
     assert any(item.type == "int8" and not item.why for item in converted.report.quantized)
+    layer = layers.LSTM(4)
+    layer.build((None, 5, 16))
+    spec = tf.TensorSpec((None, 300))
+    converted = check(lambda x: layer(bands(x) / 20), spec, quantize="dynamic", atol=0.02, inputs=draw)
+    assert {"CAST", "MUL"} < set(converted.ops)  # unpacked in each run, beside states of a dynamic batch
