@@ -29,8 +29,9 @@ _MOST_DIMENSIONS = min(RANK["CONCATENATION"], RANK["STRIDED_SLICE"])
 
 @rewrite_pass("expand-mirror-pads", ("tfl.MIRROR_PAD",), requires=(TFL_ONLY,))
 def expand_mirror_pads(op: Op, out: list[Op]) -> list[Value] | None:
-    """Copy rows: MIRROR_PAD(x, [[2, 0]]) -> GATHER(x, [2, 1, 0, 1, 2]) of three rows, of an unknown number
-    CONCATENATION(GATHER(x, [2, 1]), x)."""
+    """Copy rows to pad with a mirror: MIRROR_PAD(x, [[2, 0]]) -> GATHER(x, [2, 1, 0, 1, 2]).
+
+    Of an unknown number of rows, or of many, CONCATENATION(GATHER(x, [2, 1]), x)."""
     x, paddings = op.operands
     if x is None or x.shape is None or paddings is None or paddings.data is None or x.dtype not in _COPIED:
         return None
