@@ -181,9 +181,9 @@ class _Bounds:
 
     def _step(self, value: Value, made: bool = True) -> float:
         """Return the step of a tensor in integers, as its op makes them or as they are made of floats. Of a range that
-        the model itself rounds to, none."""
+        the model itself rounds to, or that no integers hold, none."""
         found = self.ranges[value]
-        if found.fixed:
+        if found.fixed or not found.is_usual:
             return 0.0
         fixed = self.kernels.fixed_scale.get(value.op.type) if made and value.op is not None else None
         return step_of(found, self.dtype) if fixed is None else fixed.scale[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
@@ -125,6 +127,9 @@ def test_an_lstm_reads_all_that_it_makes() -> None:
      {"x": (0, 2e4), "a": (-1e4, 1e4), "y": (-1, 1)}, ["SUB", "MUL"]),
     ("%y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,4] [1e-4, 1, 1, 1, 1e-4, -1, 1, 1], _)",
      {"x": (0, 2e4), "y": (-3, 3)}, ["FULLY_CONNECTED"]),
+    # What no integers hold has no steps.
+    *(("%a: float32[n,4] = tfl.LOG(%x)\n%y: bool[n,4] = tfl.LESS(%a, float32[] 1)",
+       {"x": (0, 1), "a": (-math.inf, largest)}, ["LOG"]) for largest in (-math.inf, 0.0)),
     # Numbers that become indices.
     ("%a: float32[n,4] = tfl.ABS(%x)\n%y: int32[n,4] = tfl.CAST(%a)", {"x": (0, 200), "a": (0, 200)}, ["ABS"]),
     # Sums of gates that reach far beyond where these change are less exact than they tell apart.
