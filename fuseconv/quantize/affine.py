@@ -18,7 +18,7 @@ LARGEST = {types.INT4: 7, types.INT8: 127, types.INT16: 32767}
 # A scale below is stored as a subnormal or zero, of which kernels make infinities.
 _LEAST_SCALE = float(np.finfo(np.float32).tiny)
 # The range of int16 is as many times what was measured: it costs one of 15 bits, and later inputs are hardly clipped.
-_ROOM = 2.0
+ROOM = 2.0
 # Beyond are numbers that mask others, such as -1e9, and integers do not hold both.
 _LARGEST_NUMBER = 1e6
 # Elements that are worked on at once, so that memory stays small, and in the processor's cache.
@@ -151,7 +151,7 @@ def parameters(values: Range, dtype: DType = types.INT8) -> Quantization:
     reach beyond it. An empty range is [-1, 1]: a scale that is much larger or smaller than those around it takes
     kernels out of their bounds."""
     if dtype is types.INT16:
-        room = 1.0 if values.fixed else _ROOM
+        room = 1.0 if values.fixed else ROOM
         largest = room * abs(values) if abs(values) >= LARGEST[dtype] * _LEAST_SCALE else 1.0
         return Quantization((float(np.float32(largest / LARGEST[dtype])),), (0,))
     least, largest = min(values.least, 0.0), max(values.largest, 0.0)

@@ -31,6 +31,7 @@ from fuseconv.quantize.recurrent_products import (
 from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.quantize.steep_ops import lost_in_steps
 from fuseconv.quantize.target_kernels import refused_integers
+from fuseconv.quantize.whole_numbers import hold_whole_numbers
 from fuseconv.targets.target import Target
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, UNSAFE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
@@ -119,6 +120,7 @@ def choose_recipes(
     for graph in module.graphs():
         wider = narrow_ranges(graph, ranges, kernels)
         center_ranges(graph, ranges, kernels)
+        hold_whole_numbers(graph, ranges, kernels)
         why = activations.left_float(graph, kernels, hybrid, ranges)
         why |= coarse_ops(graph, ranges, wider, kernels, graph in main)
         if target is not None:
