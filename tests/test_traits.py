@@ -48,10 +48,11 @@ LEFT = {
         transforms/tf/propagate_splats.py:_REDUCTIONS transforms/tfl/canonicalize_tfl.py:_CLAMPS
         transforms/tfl/canonicalize_tfl.py:_KEEPS_SIGNS transforms/tf/common_subexpression_elimination.py:_ZEROS
         quantize/fake_quant.py:_CLAMPS quantize/fake_quant.py:_AVERAGES quantize/raise_fake_quant.py:_ROUNDS
-        quantize/precision.py:_HAND_ON quantize/precision.py:_ROUND quantize/precision.py:_AVERAGES
+        quantize/precision.py:_HAND_ON quantize/precision.py:_ROUND quantize/precision.py:AVERAGES
         quantize/precision.py:_SHARP quantize/loops.py:_ACCUMULATE load/keras/layers/operations.py:_EXACT
         quantize/raise_fake_quant.py:_REPLACED quantize/shifts.py:_HAND_ON quantize/reduced_ranges.py:_SPREAD_NAN
         quantize/derived_ranges.py:_JOINS quantize/precision.py:_PICKS quantize/weights_to_int8.py:_SMALL_OF_SMALL
+        quantize/whole_numbers.py:_ROUND quantize/whole_numbers.py:_KEEP quantize/whole_numbers.py:_SHARP
         transforms/tf/decompose_optimizers.py:_UNIQUE transforms/tf/reject_vector_signs.py:_DECOMPOSITIONS
         tf/integer_range.py:BOUNDS transforms/tf/int_range_optimizations.py:_LIMITS
         transforms/tf/reject_vector_signs.py:_DIAGONALS lower/support/uint64_as_int64.py:_ORDERED""",

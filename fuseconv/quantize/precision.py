@@ -57,7 +57,7 @@ _SHARP = frozenset({"CAST", "COS", "EXP", "POW", "SIN", "SOFTMAX"})
 _PICKS = frozenset({"GATHER", "GATHER_ND", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "UNPACK"})
 _ROOM_OF_PARTS = 1.25
 # They move no numbers on: averages of parts are no parts of averages.
-_AVERAGES = frozenset({"AVERAGE_POOL_2D", "RESIZE_BILINEAR"})
+AVERAGES = frozenset({"AVERAGE_POOL_2D", "RESIZE_BILINEAR"})
 
 
 def narrow_ranges(graph: Graph, ranges: MutableMapping[Value, Range], kernels: Kernels) -> dict[Value, Range]:
@@ -99,7 +99,7 @@ def _told_apart(
     """Return the ends of the range in which an op tells its operands apart. wider: what was narrowed already."""
     if reader.type in limits:
         return limits[reader.type]
-    hands_on = kernels.moves(reader) and reader.type not in _AVERAGES
+    hands_on = kernels.moves(reader) and reader.type not in AVERAGES
     # What reads the results is known by now: their ranges are what it tells apart, or hold more than the operand does.
     known = [ranges.get(value) for value in reader.results] if hands_on else [None]
     if any(each is None for each in known):

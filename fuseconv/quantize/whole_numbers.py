@@ -13,14 +13,13 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Value
 from fuseconv.quantize.affine import LARGEST, ROOM, Range
+from fuseconv.quantize.precision import AVERAGES
 from fuseconv.tfl.integer import Kernels
 from fuseconv.tfl.traits import activation_of
 
 _ROUND = frozenset({"CEIL", "FLOOR", "FLOOR_DIV", "ROUND"})
 # Ops that make whole numbers of such, and whose kernels of integers do, too.
 _KEEP = frozenset({"ABS", "ADD", "MUL", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "SUB"})
-_AVERAGES = frozenset({"AVERAGE_POOL_2D", "RESIZE_BILINEAR"})
-_ENDS = frozenset({"NONE", "RELU", "RELU6", "RELU_N1_TO_1"})
 # What reads them tells such apart from what is a little less.
 _SHARP = frozenset({
     *_ROUND, "CAST", "EQUAL", "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"
@@ -44,11 +43,11 @@ def hold_whole_numbers(graph: Graph, ranges: MutableMapping[Value, Range], kerne
 def _whole(graph: Graph, kernels: Kernels) -> set[Value]:
     """Return the tensors of floats that hold whole numbers, whatever the inputs are."""
     found: set[Value] = set()
-    keep = (kernels.same_scale | kernels.joined_scale | _KEEP) - _AVERAGES
+    keep = (kernels.same_scale | kernels.joined_scale | _KEEP) - AVERAGES
     for op in graph.ops:
         if op.type in _ROUND or (op.type == "CAST" and not _floats(op.operands)):
             found.update(_floats(op.results))
-        elif op.type in keep and found and activation_of(op) in _ENDS:
+        elif op.type in keep and found and activation_of(op) != "TANH":
             operands = _floats(op.operands)
             if any(value in found for value in operands) and all(_is_whole(value, found) for value in operands):
                 found.update(op.results)
