@@ -80,6 +80,9 @@ def mean_errors(op: Op, errors: np.ndarray, means: np.ndarray) -> np.ndarray | N
     if layout.inputs == layout.outputs:
         moved = np.einsum("p,pc->c", by_place.astype(errors.dtype), errors.reshape(len(by_place), count))
         return moved * np.repeat(means, count // len(means))
+    if op.type == "FULLY_CONNECTED":
+        # Its rows may hold several pixels, all channels of each.
+        means = np.tile(means, errors.shape[-1] // len(means))
     groups = means.reshape(len(means) // errors.shape[-1], -1)
     vectors = np.stack([np.multiply.outer(by_place, each).ravel() for each in groups]).astype(errors.dtype)
     return np.einsum("goi,gi->go", errors.reshape(len(groups), -1, vectors.shape[1]), vectors).ravel()

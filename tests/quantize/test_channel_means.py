@@ -42,6 +42,12 @@ def test_groups() -> None:
     np.testing.assert_allclose(moved[3:], np.einsum("ohwi,i->o", errors[3:], means[2:]))  # type: ignore[index, arg-type]
 
 
+def test_rows_of_several_pixels() -> None:
+    """A dense layer reads a tensor whose channels a convolution reads, too (DeepID)."""
+    errors, means, moved = _means("FULLY_CONNECTED", (5, 8), 4, "1,2")
+    np.testing.assert_allclose(moved, errors @ np.tile(means, 2))  # type: ignore[arg-type]
+
+
 def test_depthwise() -> None:
     errors, means, moved = _means("DEPTHWISE_CONV_2D", (1, 3, 2, 8), 4)
     np.testing.assert_allclose(moved, errors.sum((0, 1, 2)) * means.repeat(2))  # type: ignore[arg-type]
