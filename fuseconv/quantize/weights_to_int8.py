@@ -198,7 +198,7 @@ class _Uses:
             alike.setdefault(value.shape, []).append(value)
         found: dict[Value, Value] = {}
         for values in alike.values():
-            key, tfl = tuple(values), Builder(out, values[0].name, sources)
+            key, tfl = tuple(values), Builder(out, "w", sources)  # longer names are 2% of a small file
             if key not in self._joined:
                 self._joined[key] = _joined([made[value] for value in values])
             stored, scales = self._joined[key]
