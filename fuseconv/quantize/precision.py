@@ -13,9 +13,11 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Value
+from fuseconv.ir.terms import either_way, look_through, op_of
 from fuseconv.quantize.affine import Range, as_floats, step_of
 from fuseconv.tfl.integer import LSTM, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
+from fuseconv.tfl.traits import RESHAPES, activation_of
 
 # A step may be as large a part of the largest number that is made of it.
 _PART = {types.INT8: 1 / 16, types.INT16: 1 / 160}
@@ -45,6 +47,8 @@ _LIMITS = {
     "RELU_N1_TO_1": (-1.0, 1.0),
 }  # fmt: skip
 
+
+_RESHAPES = frozenset(f"tfl.{name}" for name in RESHAPES)
 
 # An error that is as large a part of the largest number leaves little of a tensor.
 _LOST = 1 / 8
@@ -99,6 +103,8 @@ def _told_apart(
     """Return the ends of the range in which an op tells its operands apart. wider: what was narrowed already."""
     if reader.type in limits:
         return limits[reader.type]
+    if reader.type == "SOFTMAX":
+        return _least_that_counts(reader, ranges, kernels), math.inf
     hands_on = kernels.moves(reader) and reader.type not in AVERAGES
     # What reads the results is known by now: their ranges are what it tells apart, or hold more than the operand does.
     known = [ranges.get(value) for value in reader.results] if hands_on else [None]
@@ -110,6 +116,23 @@ def _told_apart(
         min(min(by * each.least, each.least) for by, each in zip(room, known) if each),
         max(max(by * each.largest, each.largest) for by, each in zip(room, known) if each),
     )
+
+
+def _least_that_counts(softmax: Op, ranges: Mapping[Value, Range], kernels: Kernels) -> float:
+    """Return a number below which operands of a SOFTMAX make less than half a step of its results, where a constant
+    mask is added to scores (of windows that are shifted, say): no row's largest number is below the least score."""
+    (x,) = softmax.operands
+    assert x is not None
+    moved = look_through(x, _RESHAPES)
+    masked = op_of(moved, "tfl.ADD")
+    if masked is None or activation_of(masked) != "NONE" or not x.shape or moved.shape[-1:] != x.shape[-1:]:  # type: ignore[index]
+        return -math.inf
+    for scores, mask in either_way(masked):
+        found = ranges.get(scores)
+        if found is not None and mask.data is not None and mask.data.size > 1:
+            least_of_rows = found.least + float(mask.data.max(axis=-1).min())
+            return least_of_rows - math.log(2 / kernels.fixed_scale["SOFTMAX"].scale[0]) / softmax.attrs["beta"]
+    return -math.inf
 
 
 def coarse_ops(

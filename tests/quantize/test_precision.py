@@ -43,6 +43,36 @@ def test_what_readers_tell_apart(ops: str, range_: tuple[float, float]) -> None:
     assert (graph.ops[0].result in wider) == (range_ != (-50, 50))
 
 
+_MASK = "float32[2,1,2,4] [0, 0, 0, -100, 0, 0, -100, 0, -100, 0, -1, -100, 0, 0, 0, 0]"
+
+
+@pytest.mark.parametrize(("mask", "shape", "beta", "least"), [
+    (_MASK, "[-1, 2, 4]", 1.0, -3 - 6.24),
+    (_MASK, "[-1, 2, 4]", 2.0, -3 - 3.12),
+    (_MASK.replace("-1,", "-100,").replace(" 0, -100, -100", " -7, -100, -100"), "[-1, 2, 4]", 1.0, -3 - 7 - 6.24),
+    (_MASK, "[-1, 4, 2]", 1.0, -100),  # other rows
+    ("%m", "[-1, 2, 4]", 1.0, -100),  # a mask that is computed may hide a whole row
+])  # fmt: skip
+def test_what_a_constant_mask_hides(mask: str, shape: str, beta: float, least: float) -> None:
+    sizes = shape.removeprefix("[-1, ").replace(" ", "")
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,2,3,2,4]
+      input %m: float32[2,1,2,4]
+      %a: float32[n,2,3,2,4] = tfl.ABS(%x)
+      %b: float32[n,2,3,2,4] = tfl.ADD(%a, {mask})
+      %c: float32[6*n,{sizes} = tfl.RESHAPE(%b, int32[3] {shape})
+      %y: float32[6*n,{sizes} = tfl.SOFTMAX(%c) {{'beta': {beta}}}
+      return %y
+    }}
+    """)
+    graph, known = module.signatures[0].graph, measured(a=(-3, 5), b=(-100, 5), c=(-100, 5), y=(0, 1), m=(-9, 0)).ranges
+    narrow_ranges(graph, known, INT8)
+    a, b, c = (known[op.result] for op in graph.ops[:3])
+    assert (b.least, b.largest) == (c.least, c.largest) == pytest.approx((least, 5), abs=0.01)
+    assert (a.least, a.largest) == (-3, 5)
+
+
 @pytest.mark.parametrize(("picked", "range_"), [
     ((0, 30), (0, 37.5)),  # later inputs have numbers beyond the largest of these few
     ((-45, -1), (-50, -1)),  # but none beyond all that there were
