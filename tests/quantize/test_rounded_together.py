@@ -50,7 +50,7 @@ def _error(pairs: list[list[Value]], made: dict[Value, Value | None], moments: M
     """Return the mean square of what errors of weights, of some or all inputs each, move results by."""
     total = 0.0
     for weights in pairs:
-        errors = np.concatenate([value.data - as_floats(made[value]) for value in weights], axis=1)  # type: ignore[arg-type]
+        errors = np.concatenate([as_floats(value) - as_floats(made[value]) for value in weights], axis=1)  # type: ignore[arg-type]
         total += np.trace(errors @ moments.covariance(centered=False) @ errors.T)
     return total
 
