@@ -125,13 +125,16 @@ def _least_that_counts(softmax: Op, ranges: Mapping[Value, Range], kernels: Kern
     assert x is not None
     moved = look_through(x, _RESHAPES)
     masked = op_of(moved, "tfl.ADD")
-    if masked is None or activation_of(masked) != "NONE" or not x.shape or moved.shape[-1:] != x.shape[-1:]:  # type: ignore[index]
+    if masked is None or activation_of(masked) != "NONE" or not x.shape or not moved.shape:
         return -math.inf
+    beta = softmax.attrs.get("beta", 0.0)
+    if moved.shape[-1] != x.shape[-1] or not beta > 0:  # files of others may have any number, or none
+        return -math.inf
+    half_a_step = math.log(2 / kernels.fixed_scale["SOFTMAX"].scale[0]) / beta
     for scores, mask in either_way(masked):
         found = ranges.get(scores)
-        if found is not None and mask.data is not None and mask.data.size > 1:
-            least_of_rows = found.least + float(mask.data.max(axis=-1).min())
-            return least_of_rows - math.log(2 / kernels.fixed_scale["SOFTMAX"].scale[0]) / softmax.attrs["beta"]
+        if found is not None and mask.data is not None and mask.data.size > 1 and not np.isnan(mask.data).any():
+            return found.least + float(mask.data.max(axis=-1).min()) - half_a_step
     return -math.inf
 
 

@@ -52,6 +52,9 @@ _MASK = "float32[2,1,2,4] [0, 0, 0, -100, 0, 0, -100, 0, -100, 0, -1, -100, 0, 0
     (_MASK.replace("-1,", "-100,").replace(" 0, -100, -100", " -7, -100, -100"), "[-1, 2, 4]", 1.0, -3 - 7 - 6.24),
     (_MASK, "[-1, 4, 2]", 1.0, -100),  # other rows
     ("%m", "[-1, 2, 4]", 1.0, -100),  # a mask that is computed may hide a whole row
+    # Files of others may have a factor that is none, and a mask that is no number.
+    (_MASK, "[-1, 2, 4]", 0.0, -100), (_MASK, "[-1, 2, 4]", -1.0, -100),
+    (_MASK.replace("-1,", "nan,"), "[-1, 2, 4]", 1.0, -100),
 ])  # fmt: skip
 def test_what_a_constant_mask_hides(mask: str, shape: str, beta: float, least: float) -> None:
     sizes = shape.removeprefix("[-1, ").replace(" ", "")
