@@ -155,6 +155,15 @@ def counts_choices(dim: Dim) -> bool:
     return _vanishes_without(dim, ("?where", "?boxes"))
 
 
+def vanishes_at_ones(dim: Dim) -> bool:
+    """Return whether a size is 0 where the unknown ones are 1, as they are before a runtime is told them, and parts of
+    them 0: n - 1, say, and the size of a slice."""
+    if not isinstance(dim, Sym):
+        return False
+    parts = {name: 0 for name in dim.symbols() if name.startswith(("?slice", "?fill"))}
+    return dim.substitute(parts, 1) == 0
+
+
 def _vanishes_without(dim: Dim, hints: str | tuple[str, ...]) -> bool:
     if not isinstance(dim, Sym):
         return False

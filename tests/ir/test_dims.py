@@ -183,5 +183,11 @@ def test_sizes_that_data_decide_may_vanish() -> None:
     assert [dims.counts_choices(size) for size in sizes] == [False, False, False, True, True, False, False, False]
 
 
+def test_sizes_that_are_none_before_the_unknown_ones_are_told() -> None:
+    batch, part = dims.symbol("n"), dims.fresh("slice")
+    sizes: list[dims.Dim] = [0, batch, batch - 1, batch * 2 - 1, part, part + 1, part + batch - 1]
+    assert [dims.vanishes_at_ones(size) for size in sizes] == [False, False, True, False, True, False, True]
+
+
 def test_sizes_of_a_reshape() -> None:
     assert dims.open_sizes((2, dims.symbol("n"), 0, dims.symbol("m") * 2)) == [2, -1, 0, -1]

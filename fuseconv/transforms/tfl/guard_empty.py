@@ -19,7 +19,7 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Sym, counts_choices, may_vanish
+from fuseconv.ir.dims import counts_choices, may_vanish, vanishes_at_ones
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import rewrite_pass
 from fuseconv.tfl.builder import Builder
@@ -27,8 +27,6 @@ from fuseconv.tfl.kernel_limits import RANK, TYPES
 
 # That PAD and STRIDED_SLICE take.
 _MOST_DIMENSIONS = min(RANK["PAD"], RANK["STRIDED_SLICE"])
-# Sizes of slices, and of what is made in the size of one.
-_PARTS = ("?slice", "?fill")
 _Rewrite = Callable[[Op, Builder], "list[Value] | None"]
 
 
@@ -133,20 +131,13 @@ def _only_write(x: Value | None, index: int, cond: Graph, body: Graph) -> tuple[
     write = after.op
     if x is None or not x.shape or x.dtype not in TYPES["PAD"] or len(x.shape) > _MOST_DIMENSIONS:
         return None
-    if not _may_be_no_rows(x.shape[0]) or before.shape != x.shape or after.shape != x.shape:
+    rows = x.shape[0]
+    if not (counts_choices(rows) or vanishes_at_ones(rows)) or before.shape != x.shape or after.shape != x.shape:
         return None
     if write is None or write.kind != "tfl.DYNAMIC_UPDATE_SLICE" or write.operands[0] is not before:
         return None
     alone = not cond.inputs[index].uses and sum(before.uses.values()) == sum(after.uses.values()) == 1
     return (write, x) if alone else None
-
-
-def _may_be_no_rows(dim: Dim) -> bool:
-    """Return whether a size counts choices, is a part of another one, or is 0 where the unknown ones are 1."""
-    if counts_choices(dim):
-        return True
-    parts = {name: 0 for name in dim.symbols() if name.startswith(_PARTS)} if isinstance(dim, Sym) else {}
-    return isinstance(dim, Sym) and dim.substitute(parts, 1) == 0
 
 
 def _longer(tfl: Builder, x: Value, axes: set[int], more: float = 0.0) -> Value:
