@@ -96,7 +96,7 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     if report.emitted:
         line(out, "Made", _types(report))
         if report.target is None and any(op.type in FUSED_RECURRENT for op in report.emitted):
-            line(out, "Faster", "on a CPU with --rnn auto: a loop, or none, for each fused recurrent op")
+            line(out, "Faster", "on a CPU: convert --rnn auto makes loops, or none, of fused recurrent ops")
     if report.target is not None:
         _show_target(out, report)
     if report.output_bytes:

@@ -446,6 +446,5 @@ STEPS: dict[str, tuple[int, int, Callable[..., Call]]] = {
 _MOSTLY_LAYERS = ["layer"] * 12 + [name for name in STEPS if name != "layer"]
 # What layers say to what is none of theirs, and TensorFlow's kernels.
 _REFUSALS: tuple[type[Exception], ...] = (
-    ValueError, TypeError, AttributeError, IndexError, KeyError, NotImplementedError, AssertionError, ZeroDivisionError,
-    OverflowError, RuntimeError, tf.errors.OpError,
+    ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, tf.errors.OpError
 )  # fmt: skip

@@ -35,7 +35,7 @@ keras_lstm      1  TFLite's LSTM takes no mask  mask/call
 Removed   2 identity
 Ops       7 -> 2  (3 fused, 0 lowered, 1 folded, 2 removed, 0 unsupported)
 Made      UNIDIRECTIONAL_SEQUENCE_LSTM · FULLY_CONNECTED
-Faster    on a CPU with --rnn auto: a loop, or none, for each fused recurrent op
+Faster    on a CPU: convert --rnn auto makes loops, or none, of fused recurrent ops
 File      build/digits.tflite  4.1 kB
 Time      14.3 ms  (load 12.3 ms · fuse 2.0 ms)
 """
@@ -60,7 +60,7 @@ Op  Type                          Stands for
 
 Ops       7 -> 2  (3 fused, 0 lowered, 1 folded, 2 removed, 0 unsupported)
 Made      UNIDIRECTIONAL_SEQUENCE_LSTM · FULLY_CONNECTED
-Faster    on a CPU with --rnn auto: a loop, or none, for each fused recurrent op
+Faster    on a CPU: convert --rnn auto makes loops, or none, of fused recurrent ops
 File      build/digits.tflite  4.1 kB
 Time      14.3 ms  (load 12.3 ms · fuse 2.0 ms)
 """
